@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: BSL-1.0
+// output = epilogue(convolution of the input with the filter): 2D, any stride, dilation, four-sided padding, groups,
+// depthwise and pointwise as special cases, and transposed.
+//
+//   hone::conv(input, filter, output, {.pad = {1, 1, 1, 1}}, hone::bias(b) | hone::relu);
+//   auto plan = hone::plan(hone::conv_desc{.n = 1, .h = 56, .w = 56, .ic = 64, .oc = 64, .kh = 3, .kw = 3,
+//                                          .window = {.pad = {1, 1, 1, 1}}}, hone::policy{}, hone::bias(b) | hone::relu);
+//   plan->pack(filter, memory);                           // weights, once
+//   plan->run(input, packed, output, hone::bias(b) | hone::relu);
+//
+// Shapes: input (n, h, w, ic), filter per group (oc / groups, ic / groups, kh, kw), output (n, oh, ow, oc) with
+//   oh = (h + pad.top + pad.bottom - dilation_h * (kh - 1) - 1) / stride_h + 1, rounded down; transposed:
+//   oh = (h - 1) * stride_h + dilation_h * (kh - 1) + 1 + output_padding_h - pad.top - pad.bottom; likewise ow.
+//   Any strides in elements: NHWC, NCHW, slices of either; in and out need not be alike. Channels that are contiguous are
+//   read in place, others are copied to scratch image by image. This is cross-correlation, as everywhere in inference.
+// Numbers (numerics strict): one chain of fused multiply-adds per output from +0 over taps (kh, kw) and input channels in
+//   ascending order, then the stages. Taps in the padding are not part of the chain: padding never meets an infinite or NaN
+//   weight. Bitwise equal on every ISA with FMA and for every block and number of workers, -0 counting as +0.
+// Epilogue: at.row counts output pixels, at.n, at.h, at.w is the pixel, at.col the output channel.
+// Memory, threads, errors: as in gemm.hpp.
+#pragma once
+
+#include "gemm.hpp"
+#include "nest/conv.hpp"
+
+namespace hone::inline HONE_ABI {
+
+// Rows and columns of zeros around the input.
+struct padding {
+    index_t top = 0, left = 0, bottom = 0, right = 0;
+    friend constexpr bool operator==(const padding&, const padding&) = default;
+};
+
+// How the filter moves over the input.
+struct conv_window {
+    index_t stride_h = 1, stride_w = 1;
+    index_t dilation_h = 1, dilation_w = 1;
+    padding pad{};
+    bool transposed = false;
+    index_t output_padding_h = 0, output_padding_w = 0;  // transposed only; less than the stride or the dilation
+};
+
+// Distances in elements. Left out: dense NHWC.
+struct image_strides {
+    index_t n = strides::unset, h = strides::unset, w = strides::unset, c = strides::unset;
+    friend constexpr bool operator==(const image_strides&, const image_strides&) = default;
+};
+
+// What a convolution plan is made for.
+struct conv_desc {
+    index_t n = 1, h = 0, w = 0, ic = 0;       // input
+    index_t oc = 0, kh = 1, kw = 1;            // filter; ic and oc are of all groups together
+    index_t groups = 1;
+    conv_window window{};
+    image_strides input{}, output{};
+};
+
+// Extent of the output along one axis; below 1 where the window does not fit.
+HONE_INLINE constexpr index_t output_extent(index_t in, index_t k, index_t stride, index_t dilation, index_t before, index_t after,
+                                            bool transposed, index_t output_padding) {
+    const index_t span = dilation * (k - 1) + 1;
+    if (transposed) return (in - 1) * stride + span + output_padding - before - after;
+    const index_t room = in + before + after - span;
+    return room < 0 ? 0 : room / stride + 1;
+}
+HONE_INLINE constexpr index_t output_h(const conv_desc& d) {
+    const conv_window& w = d.window;
+    return output_extent(d.h, d.kh, w.stride_h, w.dilation_h, w.pad.top, w.pad.bottom, w.transposed, w.output_padding_h);
+}
+HONE_INLINE constexpr index_t output_w(const conv_desc& d) {
+    const conv_window& w = d.window;
+    return output_extent(d.w, d.kw, w.stride_w, w.dilation_w, w.pad.left, w.pad.right, w.transposed, w.output_padding_w);
+}
+
+// The description of a convolution of these views.
+template <class TI, class TF, class TO>
+HONE_INLINE constexpr conv_desc describe(const image_view<TI>& in, const filter_view<TF>& f, const image_view<TO>& out,
+                                         const conv_window& window = {}) {
+    return {.n = in.n, .h = in.h, .w = in.w, .ic = in.c, .oc = f.oc * f.groups, .kh = f.kh, .kw = f.kw, .groups = f.groups,
+            .window = window, .input = {in.n_stride, in.h_stride, in.w_stride, in.c_stride},
+            .output = {out.n_stride, out.h_stride, out.w_stride, out.c_stride}};
+}
+
+namespace detail::inline HONE_UNIT {
+
+// Everything decided about one convolution, without pointers.
+template <class T>
+struct conv_decision {
+    conv_desc desc;
+    gemm_kernel<T> kernel;
+    depthwise_fn<T> depthwise = nullptr;
+    conv_axis y, x;
+    index_t mc = 0, kc = 0, nc = 0;
+    index_t out_size = 0;
+    int workers = 1;
+    bool copy_input = false;           // channels are not contiguous: copied to NHWC, one image at a time
+    bool sums_in_output = false, plain_stages = false;
+    bool isa_from_policy = false, tile_from_policy = false, block_from_policy = false;
+    finish_fn<T> finish = nullptr;
+};
+
+inline constexpr index_t conv_limit = index_t{1} << 40;  // of one extent: products of two still fit 64 bits with room
+
+// Dense NHWC where no strides were given; false where they do not fit 64 bits.
+inline bool make_dense(image_strides& s, index_t h, index_t w, index_t c) {
+    if (s != image_strides{}) return true;
+    s = {0, 0, c, 1};
+    return !__builtin_mul_overflow(w, c, &s.h) && !__builtin_mul_overflow(h, s.h, &s.n);
+}
+
+inline status check_image(index_t n, index_t h, index_t w, index_t c, const image_strides& s, index_t size, argument which) {
+    index_t sum = 0;
+    const index_t extent[4] = {n, h, w, c}, stride[4] = {s.n, s.h, s.w, s.c};
+    for (int i = 0; i < 4; ++i) {
+        index_t far = 0;
+        if (extent[i] > 1 && __builtin_mul_overflow(extent[i] - 1, magnitude(stride[i]), &far)) return {code::too_large, which, stride[i], INT64_MAX / 4};
+        if (__builtin_add_overflow(sum, far, &sum)) return {code::too_large, which, stride[i], INT64_MAX / 4};
+    }
+    if (__builtin_mul_overflow(sum, size, &sum) || sum > INT64_MAX / 4) return {code::too_large, which, sum, INT64_MAX / 4};
+    return {};
+}
+
+inline status check_conv_desc(const conv_desc& d) {
+    const conv_window& w = d.window;
+    const struct {
+        index_t value, least;
+        argument what;
+    } rules[] = {
+        {d.n, 0, argument::input_n}, {d.h, 0, argument::input_h}, {d.w, 0, argument::input_w}, {d.ic, 0, argument::input_c},
+        {d.oc, 0, argument::filter_oc}, {d.kh, 1, argument::filter_kh}, {d.kw, 1, argument::filter_kw}, {d.groups, 1, argument::conv_groups},
+        {w.stride_h, 1, argument::conv_stride}, {w.stride_w, 1, argument::conv_stride},
+        {w.dilation_h, 1, argument::conv_dilation}, {w.dilation_w, 1, argument::conv_dilation},
+        {w.pad.top, 0, argument::conv_padding}, {w.pad.left, 0, argument::conv_padding},
+        {w.pad.bottom, 0, argument::conv_padding}, {w.pad.right, 0, argument::conv_padding},
+        {w.output_padding_h, 0, argument::conv_output_padding}, {w.output_padding_w, 0, argument::conv_output_padding},
+    };
+    for (const auto& r : rules) {
+        if (r.value < r.least) return {code::negative, r.what, r.value, r.least};
+        if (r.value > conv_limit) return {code::too_large, r.what, r.value, conv_limit};
+    }
+    index_t unused = 0;
+    if (__builtin_mul_overflow(w.dilation_h, d.kh, &unused) || unused > conv_limit) return {code::too_large, argument::conv_dilation, w.dilation_h, conv_limit / d.kh};
+    if (__builtin_mul_overflow(w.dilation_w, d.kw, &unused) || unused > conv_limit) return {code::too_large, argument::conv_dilation, w.dilation_w, conv_limit / d.kw};
+    if (__builtin_mul_overflow(w.stride_h, most(d.h, 1), &unused) || unused > conv_limit) return {code::too_large, argument::conv_stride, w.stride_h, conv_limit / most(d.h, 1)};
+    if (__builtin_mul_overflow(w.stride_w, most(d.w, 1), &unused) || unused > conv_limit) return {code::too_large, argument::conv_stride, w.stride_w, conv_limit / most(d.w, 1)};
+    if (d.ic % d.groups != 0) return {code::mismatch, argument::conv_groups, d.ic % d.groups, 0};
+    if (d.oc % d.groups != 0) return {code::mismatch, argument::conv_groups, d.oc % d.groups, 0};
+    const index_t room_h = most(w.transposed ? w.stride_h : 1, w.transposed ? w.dilation_h : 1);
+    const index_t room_w = most(w.transposed ? w.stride_w : 1, w.transposed ? w.dilation_w : 1);
+    if (w.output_padding_h >= room_h) return {code::too_large, argument::conv_output_padding, w.output_padding_h, room_h - 1};
+    if (w.output_padding_w >= room_w) return {code::too_large, argument::conv_output_padding, w.output_padding_w, room_w - 1};
+    const index_t weights = static_cast<index_t>(d.kh) * d.kw;
+    if (d.kh > conv_limit / d.kw || weights > conv_limit / most(d.ic, 1) || weights * d.ic > conv_limit / most(d.oc + 64, 1)) {
+        return {code::too_large, argument::filter_kh, d.kh, conv_limit};
+    }
+    return {};
+}
+
+template <class T>
+inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, finish_fn<T> finish, index_t out_size, bool plain_stages,
+                          bool views_output, int concurrency) {
+    if (status s = check_conv_desc(desc); !s.ok()) return s;
+    const index_t oh = most(output_h(desc), 0), ow = most(output_w(desc), 0);
+    if (oh > conv_limit || ow > conv_limit) return {code::too_large, argument::output_h, most(oh, ow), conv_limit};
+    if (oh != 0 && ow > conv_limit / oh) return {code::too_large, argument::output_w, ow, conv_limit / oh};
+    if (oh * ow != 0 && desc.n > conv_limit / (oh * ow)) return {code::too_large, argument::output_n, desc.n, conv_limit / (oh * ow)};
+    if (!make_dense(desc.input, desc.h, desc.w, desc.ic)) return {code::too_large, argument::input_h, desc.h, conv_limit};
+    if (!make_dense(desc.output, oh, ow, desc.oc)) return {code::too_large, argument::output_h, oh, conv_limit};
+    if (desc.ic <= 1) desc.input.c = 1;
+    if (desc.oc <= 1) desc.output.c = 1;
+    constexpr auto size = static_cast<index_t>(sizeof(T));
+    if (status s = check_image(desc.n, desc.h, desc.w, desc.ic, desc.input, size, argument::input_stride); !s.ok()) return s;
+    if (status s = check_image(desc.n, oh, ow, desc.oc, desc.output, out_size, argument::output_stride); !s.ok()) return s;
+    const index_t extent[4] = {desc.n, oh, ow, desc.oc}, stride[4] = {desc.output.n, desc.output.h, desc.output.w, desc.output.c};
+    const bool empty = desc.n == 0 || oh == 0 || ow == 0 || desc.oc == 0;
+    for (int i = 0; i < 4; ++i) {
+        for (int j = i + 1; j < 4 && !empty; ++j) {
+            if (coincides(extent[i], extent[j], stride[i], stride[j])) return {code::bad_stride, argument::output_stride, stride[i], extent[j] * magnitude(stride[j])};
+        }
+    }
+    if (status s = check_policy(p); !s.ok()) return s;
+    if (status s = check_isa(p.isa); !s.ok()) return s;
+    const hone::isa id = resolve_isa(p.isa);
+    const index_t icg = desc.ic / desc.groups, ocg = desc.oc / desc.groups;
+    const bool depthwise = icg == 1 && ocg == 1 && desc.groups <= INT32_MAX;
+    if (p.algorithm == algorithm::depthwise && !depthwise) return {code::unsupported, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::implicit_gemm)};
+    if (static_cast<int>(p.algorithm) > static_cast<int>(algorithm::depthwise)) return {code::bad_policy, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::depthwise)};
+    d.depthwise = depthwise && p.algorithm != algorithm::implicit_gemm ? depthwise_kernel<T>(id) : nullptr;
+
+    const kernel_list<T>& list = gemm_kernels<T>(id);
+    const gemm_kernel<T>* best = nullptr;
+    index_t best_cost = INT64_MAX;
+    const index_t pixels = desc.n * oh * ow;
+    for (int i = 0; i < list.count; ++i) {
+        const gemm_kernel<T>& k = list.row[i];
+        if (p.tile.mr != 0 && (p.tile.mr != k.mr || p.tile.nr != k.nr)) continue;
+        const index_t cost = cover_cost(k, pixels, ocg);
+        if (cost < best_cost) {
+            best_cost = cost;
+            best = &k;
+        }
+    }
+    if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, list.row[0].nr};
+    d.kernel = *best;
+    d.isa_from_policy = p.isa != isa::dynamic;
+    d.tile_from_policy = p.tile.mr != 0;
+    d.block_from_policy = p.block.mc != 0 || p.block.kc != 0 || p.block.nc != 0;
+    d.desc = desc;
+    d.out_size = out_size;
+    d.finish = finish;
+    d.y = {desc.h, oh, desc.kh, desc.window.stride_h, desc.window.dilation_h, desc.window.pad.top, desc.window.transposed};
+    d.x = {desc.w, ow, desc.kw, desc.window.stride_w, desc.window.dilation_w, desc.window.pad.left, desc.window.transposed};
+    d.copy_input = desc.input.c != 1;
+
+    const conv_blocks blocks = model_conv_blocks(this_machine().cache, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), desc.kh * desc.kw, icg, ocg, size);
+    d.mc = round_up(p.block.mc ? p.block.mc : blocks.mc, d.kernel.mr);
+    d.kc = p.block.kc ? p.block.kc : blocks.kc;
+    d.nc = round_up(p.block.nc ? p.block.nc : blocks.nc, most(d.kernel.nr, d.kernel.panel));
+    const bool typed = out_size == size && desc.output.c == 1;
+    d.plain_stages = plain_stages && typed;
+    d.sums_in_output = typed && !views_output;
+    d.workers = concurrency < 1 ? 1 : concurrency;
+    if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
+    return {};
+}
+
+template <class T>
+inline parts parts_of(const conv_decision<T>& d, int workers) {
+    const int most_workers = workers < d.workers ? workers : d.workers;
+    const index_t images = d.copy_input ? 1 : d.desc.n;
+    const index_t pixels = ceil_div(images * d.y.out * d.x.out, most(d.y.phases() * d.x.phases(), 1));
+    if (d.depthwise) return {static_cast<int>(least(most_workers, most(pixels, 1))), 1};
+    return split_parts(pixels, d.desc.oc / d.desc.groups, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), most_workers, true);
+}
+
+// Bytes that all tasks share: packed weights where they are packed each call, a row of zeros, one image in NHWC.
+struct conv_shared {
+    index_t weights = 0, zeros = 0, image = 0;
+    constexpr index_t bytes() const { return weights + zeros + image; }
+};
+
+template <class T>
+inline index_t conv_weight_count(const conv_decision<T>& d) {  // elements of one group; depthwise: of all
+    const conv_desc& c = d.desc;
+    const index_t taps = c.kh * c.kw;
+    return d.depthwise ? taps * c.groups : round_up(c.oc / c.groups, d.kernel.panel) * taps * (c.ic / c.groups);
+}
+
+template <class T>
+inline conv_shared shared_of(const conv_decision<T>& d, bool packed) {
+    constexpr auto size = static_cast<index_t>(sizeof(T));
+    conv_shared s;
+    if (!packed) s.weights = round_up(conv_weight_count(d) * (d.depthwise ? 1 : d.desc.groups) * size, 64);
+    s.zeros = round_up(least(d.desc.ic / d.desc.groups, d.kc) * size, 64);
+    if (d.copy_input) s.image = round_up(d.desc.h * d.desc.w * d.desc.ic * size, 64);
+    return s;
+}
+
+template <class T>
+inline bool several_blocks(const conv_decision<T>& d) {
+    return d.desc.kh * d.desc.kw * (d.desc.ic / d.desc.groups) > d.kc;
+}
+
+template <class T>
+inline conv_scratch task_scratch(const conv_decision<T>& d) {
+    const bool sums = !d.depthwise && several_blocks(d) && !d.sums_in_output;
+    return conv_scratch_of(d.kernel, d.depthwise != nullptr, d.desc.kh * d.desc.kw, d.desc.groups, d.mc, d.nc, sums);
+}
+
+template <class T>
+inline index_t scratch_of(const conv_decision<T>& d, bool packed, int workers) {
+    const parts p = parts_of(d, workers);
+    return shared_of(d, packed).bytes() + task_scratch(d).bytes() * p.rows * p.cols;
+}
+
+template <class T>
+inline explanation explain_conv(const conv_decision<T>& d, bool packed) {
+    explanation e;
+    const parts p = parts_of(d, d.workers);
+    e.kernel = d.depthwise ? "depthwise" : "implicit_gemm";
+    e.isa = d.kernel.isa;
+    if (!d.depthwise) {
+        e.tile = {d.kernel.mr, d.kernel.nr};
+        e.block = {static_cast<int>(least(d.mc, INT32_MAX)), static_cast<int>(least(d.kc, INT32_MAX)), static_cast<int>(least(d.nc, INT32_MAX))};
+    }
+    e.workers = p.rows * p.cols;
+    e.row_parts = p.rows;
+    e.col_parts = p.cols;
+    e.packs_a = d.copy_input;
+    e.packs_b = !packed;
+    const machine_state& m = this_machine();
+    e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
+    e.why_tile = d.tile_from_policy ? "policy" : d.depthwise ? "channels across lanes" : "covers the shape at least cost";
+    e.why_block = d.block_from_policy ? "policy" : "weights in half of L2";
+    e.sums = d.depthwise || !several_blocks(d) ? "registers" : d.sums_in_output ? "output" : "scratch";
+    e.scratch_bytes = scratch_of(d, packed, d.workers);
+    return e;
+}
+
+template <class T>
+inline packed_header packed_header_of(const conv_decision<T>& d) {
+    const conv_desc& c = d.desc;
+    packed_header h;
+    h.kind = d.depthwise ? packed_kind::depthwise : packed_kind::conv;
+    h.element = sizeof(T);
+    h.panel = d.depthwise ? 0 : static_cast<std::uint32_t>(d.kernel.panel);
+    h.groups = d.depthwise ? 1 : c.groups;
+    h.k = d.depthwise ? c.kh * c.kw : c.kh * c.kw * (c.ic / c.groups);
+    h.n = d.depthwise ? c.groups : c.oc / c.groups;
+    h.kh = c.kh;
+    h.kw = c.kw;
+    h.payload_bytes = static_cast<std::uint64_t>(conv_weight_count(d) * h.groups) * sizeof(T);
+    return h;
+}
+
+template <class T>
+inline status check_filter(const conv_decision<T>& d, const filter_view<const T>& f) {
+    const conv_desc& c = d.desc;
+    if (f.groups != c.groups) return {code::mismatch, argument::filter_groups, f.groups, c.groups};
+    if (f.oc != c.oc / c.groups) return {code::mismatch, argument::filter_oc, f.oc, c.oc / c.groups};
+    if (f.ic != c.ic / c.groups) return {code::mismatch, argument::filter_ic, f.ic, c.ic / c.groups};
+    if (f.kh != c.kh) return {code::mismatch, argument::filter_kh, f.kh, c.kh};
+    if (f.kw != c.kw) return {code::mismatch, argument::filter_kw, f.kw, c.kw};
+    if (f.data == nullptr && f.oc > 0 && f.ic > 0) return {code::null_pointer, argument::filter_data, 0, f.groups * f.oc * f.ic * f.kh * f.kw};
+    return {};
+}
+
+// (groups, panels of output channels, kh * kw * ic, panel); depthwise: (kh * kw, channels).
+template <class T>
+inline void pack_filter(const conv_decision<T>& d, const filter_view<const T>& f, T* out) {
+    const gemm_kernel<T>& kn = d.kernel;
+    for (index_t g = 0; g < f.groups; ++g) {
+        for (index_t y = 0; y < f.kh; ++y) {
+            for (index_t x = 0; x < f.kw; ++x) {
+                const index_t tap = y * f.kw + x;
+                if (d.depthwise) {
+                    out[tap * f.groups + g] = *f.at(g, 0, 0, y, x);
+                    continue;
+                }
+                for (index_t o = 0; o < f.oc; o += kn.panel) {
+                    const index_t w = least(kn.panel, f.oc - o), k = f.kh * f.kw * f.ic;
+                    T* panel = out + g * conv_weight_count(d) + o * k + tap * f.ic * kn.panel;
+                    if (w < kn.panel) std::memset(static_cast<void*>(panel), 0, static_cast<std::size_t>(f.ic * kn.panel) * sizeof(T));
+                    kn.pack(f.at(g, o, 0, y, x), f.i_stride, f.o_stride, f.ic, w, panel, kn.panel);
+                }
+            }
+        }
+    }
+}
+
+template <class T>
+inline status pack_conv(const conv_decision<T>& d, const filter_view<const T>& f, std::span<std::byte> memory) {
+    if (status s = check_filter(d, f); !s.ok()) return s;
+    const packed_header h = packed_header_of(d);
+    if (status s = check_pack_memory(memory, static_cast<index_t>(h.payload_bytes + sizeof h)); !s.ok()) return s;
+    pack_filter(d, f, reinterpret_cast<T*>(memory.data() + sizeof h));
+    seal<T>(memory.data(), h);
+    return {};
+}
+
+// Images as matrices of pixels and channels, where their strides allow it.
+template <class T>
+inline bool flat(const image_view<T>& v, flat_view& m) {
+    const bool rows = v.h <= 1 || v.h_stride == v.w * v.w_stride, images = v.n <= 1 || v.n_stride == v.h * v.h_stride;
+    if (!rows || !images) return false;
+    m = {reinterpret_cast<std::intptr_t>(v.data), v.n * v.h * v.w, v.c, v.w_stride, v.c_stride, static_cast<index_t>(sizeof(T))};
+    return true;
+}
+
+template <class T>
+inline status check_view(const image_view<T>& v, index_t n, index_t h, index_t w, index_t c, const image_strides& s, bool input) {
+    const argument first = input ? argument::input_data : argument::output_data;
+    const auto arg = [first](int i) { return static_cast<argument>(static_cast<int>(first) + i); };
+    if (v.n != n) return {code::mismatch, arg(1), v.n, n};
+    if (v.h != h) return {code::mismatch, arg(2), v.h, h};
+    if (v.w != w) return {code::mismatch, arg(3), v.w, w};
+    if (v.c != c) return {code::mismatch, arg(4), v.c, c};
+    if (n == 0 || h == 0 || w == 0 || c == 0) return {};
+    if (n > 1 && v.n_stride != s.n) return {code::mismatch, arg(5), v.n_stride, s.n};
+    if (h > 1 && v.h_stride != s.h) return {code::mismatch, arg(5), v.h_stride, s.h};
+    if (w > 1 && v.w_stride != s.w) return {code::mismatch, arg(5), v.w_stride, s.w};
+    if (c > 1 && v.c_stride != s.c) return {code::mismatch, arg(5), v.c_stride, s.c};
+    if (v.data == nullptr) return {code::null_pointer, arg(0), 0, n * h * w * c};
+    return {};
+}
+
+// Checks everything that needs the pointers, then runs. filter is null where packed is given.
+template <bool MayThrow, class T, class C>
+inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in, const filter_view<const T>* filter,
+                       const packed_view* packed, const image_view<C>& out, const void* epilogue, const context& ctx) {
+    const conv_desc& c = d.desc;
+    if (status s = check_view(out, c.n, d.y.out, d.x.out, c.oc, c.output, false); !s.ok()) return s;
+    if (status s = check_view(in, c.n, c.h, c.w, c.ic, c.input, true); !s.ok()) return s;
+    if (filter) {
+        if (status s = check_filter(d, *filter); !s.ok()) return s;
+    } else if (status s = check_packed(*packed, packed_header_of(d)); !s.ok()) {
+        return s;
+    }
+    if (c.n == 0 || d.y.out == 0 || d.x.out == 0 || c.oc == 0) return {};
+    flat_view fi, fo;
+    if (c.h > 0 && c.w > 0 && c.ic > 0 && flat(in, fi) && flat(out, fo) && overlaps(fi, fo)) return {code::overlap, argument::input_data, 1, 0};
+
+    const parts p = parts_of(d, ctx.executor.concurrency());
+    const conv_shared shared = shared_of(d, filter == nullptr);
+    const conv_scratch each = task_scratch(d);
+    const expected<std::byte*> memory = scratch_from(ctx, shared.bytes() + each.bytes() * p.rows * p.cols);
+    if (!memory) return memory.status();
+
+    conv_job<T> job;
+    job.kernel = &d.kernel;
+    job.depthwise = d.depthwise;
+    job.y = d.y;
+    job.x = d.x;
+    job.groups = c.groups;
+    job.ic = c.ic / c.groups;
+    job.oc = c.oc / c.groups;
+    job.mc = d.mc;
+    job.kc = d.kc;
+    job.nc = d.nc;
+    job.group_weights = conv_weight_count(d);
+    if (filter) {
+        T* weights = reinterpret_cast<T*>(*memory);
+        pack_filter(d, *filter, weights);
+        const index_t count = conv_weight_count(d) * (d.depthwise ? 1 : c.groups);
+        for (index_t i = 0; i < count; ++i) job.finite = job.finite && (weights[i] - weights[i] == T(0));
+        job.weights = weights;
+    } else {
+        job.weights = reinterpret_cast<const T*>(packed->payload());
+        job.finite = packed->header().finite != 0;
+    }
+    T* zeros = reinterpret_cast<T*>(*memory + shared.weights);
+    std::memset(static_cast<void*>(zeros), 0, static_cast<std::size_t>(shared.zeros));
+    job.zeros = zeros;
+    job.out_n = c.output.n;
+    job.out_h = c.output.h;
+    job.out_w = c.output.w;
+    job.out_c = c.output.c;
+    job.out_size = d.out_size;
+    job.plain = d.plain_stages;
+    job.finish = d.finish;
+    job.epilogue = epilogue;
+    std::byte* own = *memory + shared.bytes();
+    auto compute = [&](index_t i) {
+        conv_task(job, i / p.cols, p.rows, i % p.cols, p.cols, each, own + i * each.bytes());
+    };
+    if (!d.copy_input) {
+        job.images = c.n;
+        job.input = in.data;
+        job.in_n = c.input.n;
+        job.in_h = c.input.h;
+        job.in_w = c.input.w;
+        job.output = reinterpret_cast<unsigned char*>(out.data);
+        run_tasks<MayThrow>(ctx.executor, index_t{p.rows} * p.cols, compute);
+        return {};
+    }
+    T* image = reinterpret_cast<T*>(*memory + shared.weights + shared.zeros);           // (h, w, ic)
+    job.images = 1;
+    job.input = image;
+    job.in_h = c.w * c.ic;
+    job.in_w = c.ic;
+    for (index_t n = 0; n < c.n; ++n) {
+        auto copy = [&](index_t i) {
+            const range rows = part_of(c.h, 1, p.rows * p.cols, i);
+            for (index_t h = rows.begin; h < rows.end; ++h) {
+                d.kernel.pack(in.data + n * c.input.n + h * c.input.h, c.input.w, c.input.c, c.w, c.ic, image + h * c.w * c.ic, c.ic);
+            }
+        };
+        run_tasks<false>(ctx.executor, index_t{p.rows} * p.cols, copy);
+        job.first_image = n;
+        job.output = reinterpret_cast<unsigned char*>(out.data) + n * c.output.n * d.out_size;
+        run_tasks<MayThrow>(ctx.executor, index_t{p.rows} * p.cols, compute);
+    }
+    return {};
+}
+
+}  // namespace detail::inline HONE_UNIT
+
+// A convolution decided once. Immutable, trivially copyable, safe to run on many threads at once.
+template <class E = identity_stage, class T = float>
+class conv_plan {
+public:
+    using element = T;
+    using stored = typename E::template stored<T>;  // what the output holds
+    static constexpr bool nothrow = E::nothrow || !HONE_EXCEPTIONS;
+
+    // Bytes run() needs from context.scratch when its executor runs `workers` at once; weights packed beforehand or not.
+    HONE_INLINE index_t scratch_bytes(int workers = 1, bool packed = false) const { return detail::scratch_of(d_, packed, workers); }
+
+    // Bytes pack() needs: a header and the weights.
+    HONE_INLINE index_t packed_bytes() const {
+        return static_cast<index_t>(detail::packed_header_of(d_).payload_bytes + sizeof(packed_header));
+    }
+
+    // Packs a filter of any strides into memory of at least packed_bytes(), 64-byte aligned. Input size does not matter:
+    // plans for other images of the same filter share it.
+    HONE_INLINE status pack(const filter_view<const T>& filter, std::span<std::byte> memory) const {
+        return detail::pack_conv(d_, filter, memory);
+    }
+
+    // Extents of the output.
+    HONE_INLINE index_t output_h() const { return d_.y.out; }
+    HONE_INLINE index_t output_w() const { return d_.x.out; }
+
+    // Extents and strides must be those of the plan.
+    HONE_INLINE status run(const image_view<const T>& input, const filter_view<const T>& filter, const image_view<stored>& output,
+                           const E& epilogue = E{}, const context& ctx = {}) const noexcept(nothrow) {
+        if (status s = epilogue.check(extent()); !s.ok()) return s;
+        return detail::run_conv<!nothrow, T, stored>(d_, input, &filter, nullptr, output, &epilogue, ctx);
+    }
+    // The same with weights packed by pack() of a plan for the same filter.
+    HONE_INLINE status run(const image_view<const T>& input, const packed_view& filter, const image_view<stored>& output,
+                           const E& epilogue = E{}, const context& ctx = {}) const noexcept(nothrow) {
+        if (status s = epilogue.check(extent()); !s.ok()) return s;
+        return detail::run_conv<!nothrow, T, stored>(d_, input, nullptr, &filter, output, &epilogue, ctx);
+    }
+
+    HONE_INLINE hone::explanation explain(bool packed = false) const { return detail::explain_conv(d_, packed); }
+
+    detail::conv_decision<T> d_;  // for hone's own use
+
+private:
+    HONE_INLINE epilogue_extent extent() const {
+        const index_t n = d_.desc.n, h = d_.y.out, w = d_.x.out;
+        return {.rows = n * h * w, .cols = d_.desc.oc, .n = n, .h = h, .w = w, .image = true};
+    }
+};
+
+namespace detail {
+
+template <class T, policy P, class E>
+HONE_INLINE status make_conv_plan(conv_plan<E, T>& plan, const conv_desc& desc, const policy& p, const context& ctx) {
+    using C = typename E::template stored<T>;
+    constexpr bool plain = std::is_same_v<E, identity_stage> && std::is_same_v<C, T>;
+    static_assert(validate<P>());
+    finish_fn<T> finish;
+    if constexpr (P.isa != isa::dynamic) {
+        finish = fixed_finish<P.isa, T, E>();
+    } else {
+        finish = finish_of<T, E>(resolve_isa(p.isa));
+    }
+    return decide_conv<T>(plan.d_, desc, p, finish, sizeof(C), plain, E::may_view_c, ctx.executor.concurrency());
+}
+
+}  // namespace detail
+
+// A plan for a convolution, or the status that says why there is none.
+template <class T = float, class E = identity_stage>
+HONE_INLINE expected<conv_plan<E, T>> plan(const conv_desc& desc, const policy& p = {}, const E& = identity, const context& ctx = {}) {
+    conv_plan<E, T> result;
+    if (status s = detail::make_conv_plan<T, policy{}>(result, desc, p, ctx); !s.ok()) return s;
+    return result;
+}
+template <policy P, class T = float, class E = identity_stage>
+HONE_INLINE expected<conv_plan<E, T>> plan(const conv_desc& desc, const E& = identity, const context& ctx = {}) {
+    conv_plan<E, T> result;
+    if (status s = detail::make_conv_plan<T, P>(result, desc, P, ctx); !s.ok()) return s;
+    return result;
+}
+
+// Plan and run in one call. The filter is packed each time: where it is used again, a plan's pack() saves that.
+template <policy P = policy{}, class TI, class TF, class TO, is_stage E = identity_stage>
+HONE_INLINE status conv(const image_view<TI>& input, const filter_view<TF>& filter, const image_view<TO>& output,
+                        const conv_window& window = {}, const E& epilogue = identity, const context& ctx = {})
+    noexcept(E::nothrow || !HONE_EXCEPTIONS) {
+    using T = std::remove_const_t<TI>;
+    static_assert(std::is_same_v<T, float>, "hone::conv: the input must be an image_view of float");
+    static_assert(std::is_same_v<T, std::remove_const_t<TF>>, "hone::conv: input and filter must have one element type");
+    static_assert(std::is_same_v<TO, typename E::template stored<T>>,
+                  "hone::conv: the output must have the element type of the input, or that of the epilogue's store_as<T>()");
+    conv_plan<E, T> plan;
+    if (status s = detail::make_conv_plan<T, P>(plan, describe(input, filter, output, window), P, ctx); !s.ok()) return s;
+    return plan.run(input, filter, output, epilogue, ctx);
+}
+
+}  // namespace hone::inline HONE_ABI

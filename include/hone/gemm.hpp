@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: BSL-1.0
+// C = epilogue(alpha * A * B + beta * C).
+//
+//   hone::gemm(a, b, c);                                                   // views; dispatched at run time
+//   hone::gemm(a, b, c, hone::bias(v) | hone::gelu);                       // with an epilogue
+//   hone::gemm(2.0, a, b, 1.0, c);                                         // with alpha and beta
+//   hone::gemm<p>(a, b, c);                                                // a policy fixed at compile time
+//   auto plan = hone::plan(hone::gemm_desc{.m = 64, .n = 256, .k = 512});  // decided once …
+//   plan->run(a, b, c);                                                    // … run many times
+//
+// Shapes: A (m, k), B (k, n), C (m, n), any row and column strides, of either sign, in elements.
+// Numbers (numerics strict): t is one chain of fused multiply-adds from +0 in ascending k; u = alpha == 1 ? t : alpha * t;
+//   v = beta == 0 ? u : fma(beta, C, u); then the stages in order, each operation rounded. Bitwise equal on every ISA with
+//   FMA, for every tile, block, packing, operand layout and number of workers. beta == 0 never reads C; alpha == 0 and
+//   k == 0 read neither A nor B.
+// Memory: nothing is read outside A, B, C and what the stages view, and nothing written outside C. C may not share an
+//   element with A or B; interleaved views do not. No allocation in the steady state.
+// Threads: every function is thread-safe; a plan may run on many threads at once.
+// Errors: a status names the argument, its value and the rule; C is untouched then.
+#pragma once
+
+#include <span>
+#include <type_traits>
+
+#include "context.hpp"
+#include "dispatch.hpp"
+#include "epilogue.hpp"
+#include "nest/model.hpp"
+#include "pack.hpp"
+#include "plan.hpp"
+#include "validate.hpp"
+
+namespace hone::inline HONE_ABI {
+
+// Distances in elements. Left out: dense rows.
+struct strides {
+    static constexpr index_t unset = INT64_MIN;
+    index_t row = unset, col = unset;
+    friend constexpr bool operator==(const strides&, const strides&) = default;
+};
+
+// What a GEMM plan is made for.
+struct gemm_desc {
+    index_t m = 0, n = 0, k = 0;
+    strides a{}, b{}, c{};       // of A (m, k), B (k, n), C (m, n)
+    double alpha = 1, beta = 0;  // rounded to the element type
+    bool dynamic_m = false;      // m is an upper bound: run() takes any number of rows up to it
+};
+
+// The description of a product of these views.
+template <class TA, class TB, class TC>
+HONE_INLINE constexpr gemm_desc describe(const matrix_view<TA>& a, const matrix_view<TB>& b, const matrix_view<TC>& c) {
+    return {.m = c.rows, .n = c.cols, .k = a.cols, .a = {a.row_stride, a.col_stride}, .b = {b.row_stride, b.col_stride},
+            .c = {c.row_stride, c.col_stride}};
+}
+
+namespace detail::inline HONE_UNIT {
+
+// Everything decided about one GEMM, without pointers.
+template <class T>
+struct gemm_decision {
+    gemm_desc desc;
+    gemm_kernel<T> kernel;
+    index_t mc = 0, kc = 0, nc = 0;
+    index_t c_size = 0;
+    int workers = 1;
+    bool pack_a = false, plain_stages = false, sums_in_c = false;
+    bool tile_from_policy = false, block_from_policy = false, isa_from_policy = false;
+    finish_fn<T> finish = nullptr;
+};
+
+inline constexpr strides dense(strides s, index_t cols) { return s == strides{} ? strides{cols, 1} : s; }
+
+// `plain_stages`: the epilogue is the identity and C has the type of the sums; `views_c`: it may read C as it was.
+template <class T>
+inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, const gemm_kernel<T>* fixed, finish_fn<T> finish,
+                          index_t c_size, bool plain_stages, bool views_c, int concurrency) {
+    desc.a = dense(desc.a, desc.k);
+    desc.b = dense(desc.b, desc.n);
+    desc.c = dense(desc.c, desc.n);
+    if (desc.k == 1) desc.a.col = 1;  // the stride of an extent of one means nothing
+    if (desc.n == 1) desc.b.col = desc.c.col = 1;
+    constexpr auto size = static_cast<index_t>(sizeof(T));
+    if (desc.m < 0) return {code::negative, argument::m, desc.m, 0};
+    if (desc.n < 0) return {code::negative, argument::n, desc.n, 0};
+    if (desc.k < 0) return {code::negative, argument::k, desc.k, 0};
+    if (status s = check_extent(desc.m, desc.k, desc.a.row, desc.a.col, size, argument::a_rows, argument::a_cols); !s.ok()) return s;
+    if (status s = check_extent(desc.k, desc.n, desc.b.row, desc.b.col, size, argument::b_rows, argument::b_cols); !s.ok()) return s;
+    if (status s = check_extent(desc.m, desc.n, desc.c.row, desc.c.col, c_size, argument::c_rows, argument::c_cols); !s.ok()) return s;
+    if (coincides(desc.m, desc.n, desc.c.row, desc.c.col)) {
+        if (desc.n > 1 && desc.c.col == 0) return {code::bad_stride, argument::c_col_stride, 0, 1};
+        return {code::bad_stride, argument::c_row_stride, desc.c.row, desc.n * magnitude(desc.c.col)};
+    }
+    if (status s = check_policy(p); !s.ok()) return s;
+    if (status s = check_isa(p.isa); !s.ok()) return s;
+
+    if (fixed) {
+        d.kernel = *fixed;
+    } else {
+        const kernel_list<T>& list = gemm_kernels<T>(resolve_isa(p.isa));
+        const gemm_kernel<T>* best = nullptr;
+        index_t best_cost = INT64_MAX;
+        for (int i = 0; i < list.count; ++i) {
+            const gemm_kernel<T>& k = list.row[i];
+            if (p.tile.mr != 0 && (p.tile.mr != k.mr || p.tile.nr != k.nr)) continue;
+            const index_t cost = cover_cost(k, desc.m, desc.n);
+            if (cost < best_cost) {
+                best_cost = cost;
+                best = &k;
+            }
+        }
+        if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, list.row[0].nr};
+        d.kernel = *best;
+    }
+    d.isa_from_policy = p.isa != isa::dynamic;
+    d.tile_from_policy = p.tile.mr != 0;
+    const gemm_kernel<T>& kn = d.kernel;
+    const blocking model = model_blocks(this_machine().cache, kn.mr, kn.nr, static_cast<int>(size));
+    d.block_from_policy = p.block.mc != 0 || p.block.kc != 0 || p.block.nc != 0;
+    d.mc = p.block.mc ? p.block.mc : model.mc;
+    d.kc = p.block.kc ? p.block.kc : model.kc;
+    d.nc = p.block.nc ? p.block.nc : model.nc;
+    d.mc = round_up(least(d.mc, most(desc.m, 1)), kn.mr);
+    d.kc = least(d.kc, most(desc.k, 1));
+    d.nc = round_up(least(d.nc, most(desc.n, 1)), most(kn.nr, kn.panel));
+    d.desc = desc;
+    d.c_size = c_size;
+    d.pack_a = desc.a.col != 1 || p.packing == packing::a;
+    d.finish = finish;
+    const bool typed = plain_stages && desc.c.col == 1;
+    d.plain_stages = typed && desc.alpha == 1 && desc.beta == 0;
+    d.sums_in_c = desc.beta == 0 && !views_c && desc.c.col == 1 && c_size == size && d.kc < desc.k;
+    d.workers = concurrency < 1 ? 1 : concurrency;
+    if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
+    const index_t tiles = ceil_div(desc.m, kn.mr) * ceil_div(desc.n, kn.nr);
+    d.workers = static_cast<int>(least(d.workers, most(tiles, 1)));
+    index_t unused = 0;
+    if (__builtin_mul_overflow(round_up(desc.n, kn.panel), desc.k * size, &unused)) {
+        return {code::too_large, argument::n, desc.n, INT64_MAX / most(desc.k * size, 1)};
+    }
+    return {};
+}
+
+template <class T>
+inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const parts& p) {
+    const index_t nr = most(d.kernel.nr, d.kernel.panel);
+    const index_t rows = round_up(ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows), 1) * d.kernel.mr;
+    const index_t cols = ceil_div(ceil_div(d.desc.n, nr), p.cols) * nr;
+    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.pack_a, !packed, d.kc < d.desc.k && !d.sums_in_c);
+}
+
+template <class T>
+inline parts parts_of(const gemm_decision<T>& d, bool packed, int workers) {
+    return split_parts(d.desc.m, d.desc.n, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), workers < d.workers ? workers : d.workers,
+                       !packed);
+}
+
+template <class T>
+inline index_t scratch_of(const gemm_decision<T>& d, bool packed, int workers) {
+    const parts p = parts_of(d, packed, workers);
+    return task_scratch(d, packed, p).bytes() * p.rows * p.cols;
+}
+
+template <class T>
+inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
+    explanation e;
+    const parts p = parts_of(d, packed, d.workers);
+    e.kernel = "gemm";
+    e.isa = d.kernel.isa;
+    e.tile = {d.kernel.mr, d.kernel.nr};
+    e.block = {static_cast<int>(d.mc), static_cast<int>(d.kc), static_cast<int>(d.nc)};
+    e.workers = p.rows * p.cols;
+    e.row_parts = p.rows;
+    e.col_parts = p.cols;
+    e.packs_a = d.pack_a;
+    e.packs_b = !packed;
+    const machine_state& m = this_machine();
+    e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
+    e.why_tile = d.tile_from_policy ? "policy" : "covers the shape at least cost";
+    e.why_block = d.block_from_policy ? "policy" : m.cache.l3_assumed ? "from caches, L3 assumed" : "from caches";
+    e.sums = d.kc >= d.desc.k ? "registers" : d.sums_in_c ? "C" : "scratch";
+    e.scratch_bytes = scratch_of(d, packed, d.workers);
+    return e;
+}
+
+template <class T>
+inline packed_header packed_header_of(const gemm_decision<T>& d) {
+    packed_header h;
+    h.kind = packed_kind::gemm_b;
+    h.element = sizeof(T);
+    h.panel = static_cast<std::uint32_t>(d.kernel.panel);
+    h.groups = 1;
+    h.k = d.desc.k;
+    h.n = d.desc.n;
+    h.payload_bytes = static_cast<std::uint64_t>(round_up(d.desc.n, d.kernel.panel) * d.desc.k) * sizeof(T);
+    return h;
+}
+
+// Panels of B (k, n), padded with zeros.
+template <class T>
+inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride, index_t col_stride, index_t k, index_t n, T* out) {
+    for (index_t j = 0; j < n; j += kn.panel) {
+        const index_t w = least(kn.panel, n - j);
+        if (w < kn.panel) std::memset(static_cast<void*>(out), 0, static_cast<std::size_t>(kn.panel * k) * sizeof(T));
+        kn.pack(b + j * col_stride, row_stride, col_stride, k, w, out, kn.panel);
+        out += kn.panel * k;
+    }
+}
+
+template <class T>
+inline status pack_gemm(const gemm_decision<T>& d, const matrix_view<const T>& b, std::span<std::byte> memory) {
+    const gemm_desc& g = d.desc;
+    if (b.rows != g.k) return {code::mismatch, argument::b_rows, b.rows, g.k};
+    if (b.cols != g.n) return {code::mismatch, argument::b_cols, b.cols, g.n};
+    if (status s = check_extent(b.rows, b.cols, b.row_stride, b.col_stride, sizeof(T), argument::b_rows, argument::b_cols); !s.ok()) return s;
+    const packed_header h = packed_header_of(d);
+    if (b.data == nullptr && h.payload_bytes != 0) return {code::null_pointer, argument::b_data, 0, b.rows * b.cols};
+    if (status s = check_pack_memory(memory, static_cast<index_t>(h.payload_bytes + sizeof h)); !s.ok()) return s;
+    pack_panels(d.kernel, b.data, b.row_stride, b.col_stride, g.k, g.n, reinterpret_cast<T*>(memory.data() + sizeof h));
+    seal<T>(memory.data(), h);
+    return {};
+}
+
+// Checks everything that needs the pointers, then runs. b is null where packed is given.
+template <bool MayThrow, class T, class C>
+inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a, const matrix_view<const T>* b, const packed_view* packed,
+                       const matrix_view<C>& c, const void* epilogue, const context& ctx) {
+    const gemm_desc& g = d.desc;
+    if (g.dynamic_m ? c.rows > g.m : c.rows != g.m) return {g.dynamic_m ? code::too_large : code::mismatch, argument::c_rows, c.rows, g.m};
+    if (c.rows < 0) return {code::negative, argument::c_rows, c.rows, 0};
+    if (c.cols != g.n) return {code::mismatch, argument::c_cols, c.cols, g.n};
+    if (a.rows != c.rows) return {code::mismatch, argument::a_rows, a.rows, c.rows};
+    if (a.cols != g.k) return {code::mismatch, argument::a_cols, a.cols, g.k};
+    if (b && b->rows != g.k) return {code::mismatch, argument::b_rows, b->rows, g.k};
+    if (b && b->cols != g.n) return {code::mismatch, argument::b_cols, b->cols, g.n};
+    if (c.rows == 0 || c.cols == 0) return {};
+    if (c.rows > 1 && c.row_stride != g.c.row) return {code::mismatch, argument::c_row_stride, c.row_stride, g.c.row};
+    if (c.cols > 1 && c.col_stride != g.c.col) return {code::mismatch, argument::c_col_stride, c.col_stride, g.c.col};
+    const bool product = g.k > 0 && static_cast<T>(g.alpha) != T(0);
+    if (product) {
+        if (a.rows > 1 && a.row_stride != g.a.row) return {code::mismatch, argument::a_row_stride, a.row_stride, g.a.row};
+        if (a.cols > 1 && a.col_stride != g.a.col) return {code::mismatch, argument::a_col_stride, a.col_stride, g.a.col};
+        if (b && b->rows > 1 && b->row_stride != g.b.row) return {code::mismatch, argument::b_row_stride, b->row_stride, g.b.row};
+        if (b && b->cols > 1 && b->col_stride != g.b.col) return {code::mismatch, argument::b_col_stride, b->col_stride, g.b.col};
+        if (a.data == nullptr) return {code::null_pointer, argument::a_data, 0, a.rows * a.cols};
+        if (b && b->data == nullptr) return {code::null_pointer, argument::b_data, 0, b->rows * b->cols};
+        if (!b) {
+            if (status s = check_packed(*packed, packed_header_of(d)); !s.ok()) return s;
+        }
+    }
+    if (c.data == nullptr) return {code::null_pointer, argument::c_data, 0, c.rows * c.cols};
+    if (product) {
+        if (overlaps(flat(a), flat(c))) return {code::overlap, argument::a_data, 1, 0};
+        if (b && overlaps(flat(*b), flat(c))) return {code::overlap, argument::b_data, 1, 0};
+    }
+
+    const parts p = parts_of(d, b == nullptr, ctx.executor.concurrency());
+    const gemm_scratch each = task_scratch(d, b == nullptr, p);
+    const expected<std::byte*> memory = scratch_from(ctx, each.bytes() * p.rows * p.cols);
+    if (!memory) return memory.status();
+
+    gemm_job<T> job;
+    job.kernel = &d.kernel;
+    job.m = c.rows;
+    job.n = g.n;
+    job.k = g.k;
+    job.mc = d.mc;
+    job.kc = d.kc;
+    job.nc = d.nc;
+    job.a = a.data;
+    job.a_row_stride = g.a.row;
+    job.a_col_stride = g.a.col;
+    if (b) {
+        job.b = b->data;
+        job.b_row_stride = g.b.row;
+        job.b_col_stride = g.b.col;
+    } else if (product) {
+        job.packed = reinterpret_cast<const T*>(packed->payload());
+    }
+    job.c = reinterpret_cast<unsigned char*>(c.data);
+    job.c_row_stride = g.c.row;
+    job.c_col_stride = g.c.col;
+    job.c_size = d.c_size;
+    job.alpha = static_cast<T>(g.alpha);
+    job.beta = static_cast<T>(g.beta);
+    job.pack_a = d.pack_a;
+    job.sums_in_c = d.sums_in_c;
+    job.plain = d.plain_stages;
+    job.finish = d.finish;
+    job.epilogue = epilogue;
+    const index_t nr = most(d.kernel.nr, d.kernel.panel), bytes = each.bytes();
+    auto task = [&](index_t i) {
+        const range rows = part_of(job.m, d.kernel.mr, p.rows, i / p.cols);
+        const range cols = part_of(job.n, nr, p.cols, i % p.cols);
+        gemm_task(job, rows, cols, *memory + i * bytes);
+    };
+    run_tasks<MayThrow>(ctx.executor, index_t{p.rows} * p.cols, task);
+    return {};
+}
+
+}  // namespace detail::inline HONE_UNIT
+
+// A product decided once. Immutable, trivially copyable, safe to run on many threads at once.
+template <class E = identity_stage, class T = float>
+class gemm_plan {
+public:
+    using element = T;
+    using stored = typename E::template stored<T>;  // what C holds
+    static constexpr bool nothrow = E::nothrow || !HONE_EXCEPTIONS;
+
+    // Bytes run() needs from context.scratch when its executor runs `workers` at once; B packed beforehand or not.
+    HONE_INLINE index_t scratch_bytes(int workers = 1, bool packed = false) const { return detail::scratch_of(d_, packed, workers); }
+
+    // Bytes pack() needs: a header and the panels.
+    HONE_INLINE index_t packed_bytes() const {
+        return static_cast<index_t>(detail::packed_header_of(d_).payload_bytes + sizeof(packed_header));
+    }
+
+    // Packs B (k, n) of any strides into memory of at least packed_bytes(), 64-byte aligned.
+    HONE_INLINE status pack(const matrix_view<const T>& b, std::span<std::byte> memory) const { return detail::pack_gemm(d_, b, memory); }
+
+    // C = epilogue(alpha * A * B + beta * C). Extents and strides must be those of the plan.
+    HONE_INLINE status run(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<stored>& c,
+                           const E& epilogue = E{}, const context& ctx = {}) const noexcept(nothrow) {
+        if (status s = epilogue.check({.rows = c.rows, .cols = c.cols}); !s.ok()) return s;
+        return detail::run_gemm<!nothrow, T, stored>(d_, a, &b, nullptr, c, &epilogue, ctx);
+    }
+    // The same with B packed by pack() of a plan with the same n, k and panel width.
+    HONE_INLINE status run(const matrix_view<const T>& a, const packed_view& b, const matrix_view<stored>& c, const E& epilogue = E{},
+                           const context& ctx = {}) const noexcept(nothrow) {
+        if (status s = epilogue.check({.rows = c.rows, .cols = c.cols}); !s.ok()) return s;
+        return detail::run_gemm<!nothrow, T, stored>(d_, a, nullptr, &b, c, &epilogue, ctx);
+    }
+
+    HONE_INLINE hone::explanation explain(bool packed = false) const { return detail::explain_gemm(d_, packed); }
+
+    detail::gemm_decision<T> d_;  // for hone's own use
+};
+
+namespace detail {
+
+// The plan of a run-time policy, or of a compile-time one, which instantiates its own ISA only.
+template <class T, policy P, class E>
+HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, const policy& p, const context& ctx) {
+    using C = typename E::template stored<T>;
+    constexpr bool plain = std::is_same_v<E, identity_stage> && std::is_same_v<C, T>;
+    static_assert(validate<P>());
+    constexpr bool fixed_isa = P.isa != isa::dynamic;
+    const hone::isa id = fixed_isa ? P.isa : resolve_isa(p.isa);
+    finish_fn<T> finish;
+    if constexpr (fixed_isa) {
+        finish = fixed_finish<P.isa, T, E>();
+    } else {
+        finish = finish_of<T, E>(id);
+    }
+    if constexpr (fixed_isa && P.tile.mr != 0) {
+        if (status s = check_isa(P.isa); !s.ok()) return s;
+        const gemm_kernel<T> kernel = fixed_gemm_kernel<P.isa, T, P.tile.mr, P.tile.nr>();
+        return decide_gemm(plan.d_, desc, p, &kernel, finish, sizeof(C), plain, E::may_view_c, ctx.executor.concurrency());
+    } else {
+        return decide_gemm<T>(plan.d_, desc, p, nullptr, finish, sizeof(C), plain, E::may_view_c, ctx.executor.concurrency());
+    }
+}
+
+}  // namespace detail
+
+// A plan for C = epilogue(alpha * A * B + beta * C), or the status that says why there is none. The epilogue's stages are
+// part of the plan's type; the values they hold are given to run(). The context says how many workers to plan for.
+template <class T = float, class E = identity_stage>
+HONE_INLINE expected<gemm_plan<E, T>> plan(const gemm_desc& desc, const policy& p = {}, const E& = identity, const context& ctx = {}) {
+    gemm_plan<E, T> result;
+    if (status s = detail::make_gemm_plan<T, policy{}>(result, desc, p, ctx); !s.ok()) return s;
+    return result;
+}
+// The same for a policy that is fixed at compile time: a field that breaks a rule does not compile.
+template <policy P, class T = float, class E = identity_stage>
+HONE_INLINE expected<gemm_plan<E, T>> plan(const gemm_desc& desc, const E& = identity, const context& ctx = {}) {
+    gemm_plan<E, T> result;
+    if (status s = detail::make_gemm_plan<T, P>(result, desc, P, ctx); !s.ok()) return s;
+    return result;
+}
+
+// C = epilogue(alpha * A * B + beta * C): plan and run in one call. Planning is arithmetic on a few numbers (about a tenth
+// of a microsecond) and needs no cache.
+template <policy P = policy{}, class TA, class TB, class TC, is_stage E = identity_stage>
+HONE_INLINE status gemm(double alpha, const matrix_view<TA>& a, const matrix_view<TB>& b, double beta, const matrix_view<TC>& c,
+                        const E& epilogue = identity, const context& ctx = {}) noexcept(E::nothrow || !HONE_EXCEPTIONS) {
+    using T = std::remove_const_t<TA>;
+    static_assert(std::is_same_v<T, float>, "hone::gemm: A must be a matrix_view of float");
+    static_assert(std::is_same_v<T, std::remove_const_t<TB>>, "hone::gemm: A and B must have one element type");
+    static_assert(std::is_same_v<TC, typename E::template stored<T>>,
+                  "hone::gemm: C must have the element type of A, or that of the epilogue's store_as<T>()");
+    gemm_desc desc = describe(a, b, c);
+    desc.alpha = alpha;
+    desc.beta = beta;
+    gemm_plan<E, T> plan;
+    if (status s = detail::make_gemm_plan<T, P>(plan, desc, P, ctx); !s.ok()) return s;
+    return plan.run(a, b, c, epilogue, ctx);
+}
+template <policy P = policy{}, class TA, class TB, class TC, is_stage E = identity_stage>
+HONE_INLINE status gemm(const matrix_view<TA>& a, const matrix_view<TB>& b, const matrix_view<TC>& c, const E& epilogue = identity,
+                        const context& ctx = {}) noexcept(E::nothrow || !HONE_EXCEPTIONS) {
+    return gemm<P>(1.0, a, b, 0.0, c, epilogue, ctx);
+}
+
+}  // namespace hone::inline HONE_ABI

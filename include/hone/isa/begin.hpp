@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+// Opens a target region: every function defined until end.hpp is compiled for HONE_REGION_TARGET, whatever the unit's
+// flags, and without contraction. Templates keep the target when they are instantiated after the region.
+// Included many times, once per ISA; everything a body needs is included before the region opens.
+//   HONE_REGION         the namespace, and the enumerator of hone::isa
+//   HONE_REGION_TARGET  the target string of this compiler; not defined: the unit's own flags
+#if HONE_CLANG
+HONE_STRICT_MATH_BEGIN
+#ifdef HONE_REGION_TARGET
+#define HONE_REGION_PUSH(target_text) \
+    HONE_PRAGMA(clang attribute push(__attribute__((target(target_text))), apply_to = function))
+HONE_REGION_PUSH(HONE_REGION_TARGET)
+#undef HONE_REGION_PUSH
+#endif
+#else
+HONE_PRAGMA(GCC push_options)
+#ifdef HONE_REGION_TARGET
+#define HONE_REGION_PUSH(target_text) HONE_PRAGMA(GCC target(target_text))
+HONE_REGION_PUSH(HONE_REGION_TARGET)
+#undef HONE_REGION_PUSH
+#endif
+HONE_PRAGMA(GCC optimize("fp-contract=off"))
+#endif
+namespace hone::inline HONE_ABI::detail::inline HONE_UNIT::HONE_REGION {

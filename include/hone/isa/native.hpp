@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the unit's own flags allow, written once on xsimd::batch.
+#pragma once
+
+#include <xsimd/xsimd.hpp>
+
+#include "../kernel/requires.hpp"
+
+#define HONE_REGION native
+#include "begin.hpp"
+#include "native/reg.hpp"
+#include "../kernel/all.inl"
+#include "end.hpp"

@@ -1,0 +1,33 @@
+// Whatever the unit is compiled for, through xsimd: SSE2 or NEON by default, AVX2 under -mavx2, WASM, RVV, VSX and every
+// other target xsimd has. Without FMA in the flags fma is a product and a sum, each rounded: results then differ from the
+// ISAs with FMA in the last bits, and explain() says so.
+template <class T>
+struct reg;
+
+template <class T>
+inline constexpr int epilogue_lanes = 4;
+
+template <>
+struct reg<float> {
+    using type = xsimd::batch<float>;
+    using tail = int;
+
+    static HONE_INLINE constexpr int lanes() { return static_cast<int>(type::size); }
+    static HONE_INLINE constexpr int panel() { return lanes() > 16 ? lanes() : 16; }
+    static HONE_INLINE type zero() { return type(0.0f); }
+    static HONE_INLINE type set(float x) { return type(x); }
+    static HONE_INLINE type load(const float* p) { return type::load_unaligned(p); }
+    static HONE_INLINE void store(float* p, type v) { v.store_unaligned(p); }
+    static HONE_INLINE tail make_tail(int n) { return n; }
+    static HONE_INLINE type load(const float* p, tail n) {
+        float lane[type::size] = {};
+        for (int i = 0; i < n; ++i) lane[i] = p[i];
+        return type::load_unaligned(lane);
+    }
+    static HONE_INLINE void store(float* p, type v, tail n) {
+        float lane[type::size];
+        v.store_unaligned(lane);
+        for (int i = 0; i < n; ++i) p[i] = lane[i];
+    }
+    static HONE_INLINE type fma(type a, type b, type c) { return xsimd::fma(a, b, c); }
+};

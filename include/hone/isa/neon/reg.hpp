@@ -1,0 +1,37 @@
+// The registers of Advanced SIMD on AArch64, 32 of 128 bits. Cycles are latency / reciprocal throughput.
+//
+//   intrinsic       instruction   Neoverse N1   pipes   Neoverse V1   pipes
+//   vfmaq_f32       fmla          4 / 0.5       V0 V1   4 / 0.25      V0-V3
+//   vld1q_f32       ldr q         5 / 0.5       L       6 / 0.33      L
+//   vld1q_dup_f32   ld1r          7 / 0.5       L V     8 / 0.33      L V
+//   vst1q_f32       str q         2 / 0.5       L V     2 / 0.5       L V
+template <class T>
+struct reg;
+
+template <class T>
+inline constexpr int epilogue_lanes = 16 / static_cast<int>(sizeof(T));
+
+template <>
+struct reg<float> {
+    using type = float32x4_t;
+    using tail = int;
+
+    static HONE_INLINE constexpr int lanes() { return 4; }
+    static HONE_INLINE constexpr int panel() { return 16; }
+    static HONE_INLINE type zero() { return vdupq_n_f32(0.0f); }
+    static HONE_INLINE type set(float x) { return vdupq_n_f32(x); }
+    static HONE_INLINE type load(const float* p) { return vld1q_f32(p); }
+    static HONE_INLINE void store(float* p, type v) { vst1q_f32(p, v); }
+    static HONE_INLINE tail make_tail(int n) { return n; }
+    static HONE_INLINE type load(const float* p, tail n) {
+        float lane[4] = {};
+        for (int i = 0; i < n; ++i) lane[i] = p[i];
+        return vld1q_f32(lane);
+    }
+    static HONE_INLINE void store(float* p, type v, tail n) {
+        float lane[4];
+        vst1q_f32(lane, v);
+        for (int i = 0; i < n; ++i) p[i] = lane[i];
+    }
+    static HONE_INLINE type fma(type a, type b, type c) { return vfmaq_f32(c, a, b); }
+};

@@ -1,0 +1,24 @@
+// One element is a register: plain C++ for machines nothing else fits, and the reference the other ISAs must equal bit for
+// bit. __builtin_fmaf is one instruction where the unit's flags have FMA, else the C library's correctly rounded fmaf.
+template <class T>
+struct reg;
+
+template <class T>
+inline constexpr int epilogue_lanes = 4;
+
+template <>
+struct reg<float> {
+    using type = float;
+    using tail = int;
+
+    static HONE_INLINE constexpr int lanes() { return 1; }
+    static HONE_INLINE constexpr int panel() { return 16; }
+    static HONE_INLINE type zero() { return 0.0f; }
+    static HONE_INLINE type set(float x) { return x; }
+    static HONE_INLINE type load(const float* p) { return *p; }
+    static HONE_INLINE void store(float* p, type v) { *p = v; }
+    static HONE_INLINE tail make_tail(int n) { return n; }
+    static HONE_INLINE type load(const float* p, tail) { return *p; }
+    static HONE_INLINE void store(float* p, type v, tail) { *p = v; }
+    static HONE_INLINE type fma(type a, type b, type c) { return __builtin_fmaf(a, b, c); }
+};

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+// SVE at any vector length.
+#pragma once
+
+#include "../kernel/requires.hpp"
+
+#if HONE_SVE
+#include <arm_sve.h>
+
+#define HONE_REGION sve
+#if HONE_CLANG
+#define HONE_REGION_TARGET "sve"
+#else
+#define HONE_REGION_TARGET "+sve"
+#endif
+#include "begin.hpp"
+#include "sve/reg.hpp"
+#include "sve/gemm_micro.inl"
+#include "../kernel/common.inl"
+#include "end.hpp"
+#endif

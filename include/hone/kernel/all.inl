@@ -1,0 +1,3 @@
+// Every body that an ISA whose registers are ordinary types compiles, in order.
+#include "gemm_micro.inl"
+#include "common.inl"

@@ -1,0 +1,5 @@
+// The bodies that never keep registers in arrays: sizeless registers compile them too.
+#include "pack.inl"
+#include "depthwise_micro.inl"
+#include "finish.inl"
+#include "registry.inl"

@@ -1,0 +1,43 @@
+// The epilogue pass: a tile of sums through alpha, beta and the stages of E to C, in the caller's order, each step rounded.
+// flatten: the stages, a user's lambda among them, are compiled into this function for this region's registers. It is
+// kept apart from the register tile so that one tile serves every epilogue: the tile buffer costs MR * NV stores and
+// loads that stay in L1, below 2 % of a tile from k = 128 on.
+template <class T, class E>
+HONE_NOINLINE HONE_FLATTEN void finish(const finish_tile<T>& g, const void* epilogue) {
+    constexpr int W = epilogue_lanes<T>;
+    const E& stages = *static_cast<const E*>(epilogue);
+    using C = typename E::template stored<T>;
+    for (int i = 0; i < g.rows; ++i) {
+        const T* t = g.t + i * g.t_stride;                                 // (cols)
+        C* c = static_cast<C*>(g.out[i]);
+        place<T, W> at;
+        at.row = g.row[i];
+        if (g.image_w != 0) {
+            const index_t y = at.row / g.image_w;
+            at.w = at.row - y * g.image_w;
+            at.n = y / g.image_h;
+            at.h = y - at.n * g.image_h;
+        }
+        for (int j = 0; j < g.cols; j += W) {
+            at.col = g.col + j;
+            at.lanes = g.cols - j < W ? g.cols - j : W;
+            vec<T, W> x = load<T, W>(t + j);
+            if (g.alpha != T(1)) x = x * vec<T, W>::set(g.alpha);
+            if (g.beta != T(0)) {
+                vec<T, W> old;
+                if (g.out_stride == 1) {
+                    old = load_as<T, W>(c + j, at.lanes);
+                } else {
+                    old = gather_as<T, W>(c + j * g.out_stride, g.out_stride, at.lanes);
+                }
+                x = fma(vec<T, W>::set(g.beta), old, x);
+            }
+            stages(x, at);
+            if (g.out_stride == 1) {
+                store_lanes(c + j, x, at.lanes);
+            } else {
+                scatter_lanes(c + j * g.out_stride, g.out_stride, x, at.lanes);
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSL-1.0
+// The five loops around the register tile. Nothing here depends on the ISA: kernels come as pointers in a record.
+//
+//   loop   over                    step   owner                          what stays where
+//   jc     columns of C            nc     gemm_task                      packed B (kc, nc) in the last-level cache
+//   pc     k                       kc     gemm_task                      partial sums in C, or in scratch (mc, nc)
+//   ic     rows of C               mc     gemm_task                      A (mc, kc) in L2, packed if its rows are not contiguous
+//   jr     columns of the block    nr     gemm_block                     a sliver of B (kc, nr) in L1
+//   ir     rows of the block       mr     gemm_block                     the register tile (mr, nr)
+//   -      k of the block          1      gemm_micro (kernel/*.inl)      MR * NV registers of sums
+//
+// Where partial sums cannot live in C, ic goes outside pc, so that one (mc, nc) buffer of sums serves all k blocks.
+#pragma once
+
+#include <cstring>
+
+#include "../core/view.hpp"
+#include "../kernel/kernel.hpp"
+#include "source.hpp"
+
+namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
+
+HONE_INLINE constexpr index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
+HONE_INLINE constexpr index_t round_up(index_t a, index_t b) { return ceil_div(a, b) * b; }
+HONE_INLINE constexpr index_t least(index_t a, index_t b) { return a < b ? a : b; }
+HONE_INLINE constexpr index_t most(index_t a, index_t b) { return a > b ? a : b; }
+
+// Splits `extent` into equal blocks of at most `block`, a multiple of `unit`: no runt is left at the end.
+HONE_INLINE constexpr index_t equal_block(index_t extent, index_t block, index_t unit) {
+    if (extent <= 0) return unit;
+    return round_up(ceil_div(extent, ceil_div(extent, block)), unit);
+}
+
+struct range {
+    index_t begin = 0, end = 0;
+};
+
+// Part `i` of `parts` of `extent`, in multiples of `unit`; parts differ by one unit at most, spare parts are empty.
+HONE_INLINE constexpr range part_of(index_t extent, index_t unit, index_t parts, index_t i) {
+    const index_t units = ceil_div(extent, unit), each = units / parts, more = units % parts;
+    const index_t begin = i * each + least(i, more), count = each + (i < more ? 1 : 0);
+    return {least(begin * unit, extent), least((begin + count) * unit, extent)};
+}
+
+// What the nest is asked to do, checked and decided beforehand. All strides in elements.
+template <class T>
+struct gemm_job {
+    const gemm_kernel<T>* kernel = nullptr;
+    index_t m = 0, n = 0, k = 0;
+    index_t mc = 0, kc = 0, nc = 0;
+    const T* a = nullptr;
+    index_t a_row_stride = 0, a_col_stride = 0;
+    const T* b = nullptr;                                      // null where `packed` is given
+    index_t b_row_stride = 0, b_col_stride = 0;
+    const T* packed = nullptr;                                 // panels of all k rows
+    unsigned char* c = nullptr;
+    index_t c_row_stride = 0, c_col_stride = 0, c_size = 0;    // c_size: bytes of an element of C
+    T alpha = 1, beta = 0;
+    bool pack_a = false;
+    bool sums_in_c = false;                                    // partial sums live in C between k blocks
+    bool plain = false;                                        // the last k block stores C itself: no alpha, beta, stages
+    finish_fn<T> finish = nullptr;
+    const void* epilogue = nullptr;
+};
+
+// Bytes of each part of one task's scratch, in the order they lie there; each part begins on a 64-byte line.
+struct gemm_scratch {
+    index_t a = 0, b = 0, sums = 0, tile = 0;
+    constexpr index_t bytes() const { return a + b + sums + tile; }
+};
+
+template <class T>
+HONE_INLINE constexpr gemm_scratch gemm_scratch_of(const gemm_kernel<T>& kernel, index_t m, index_t n, index_t k, index_t mc,
+                                                   index_t kc, index_t nc, bool pack_a, bool pack_b, bool sums) {
+    const index_t size = static_cast<index_t>(sizeof(T));
+    const index_t mb = round_up(least(m, mc), kernel.mr), kb = least(k, kc), nb = round_up(least(n, nc), kernel.panel);
+    gemm_scratch s;
+    if (pack_a) s.a = round_up(mb * kb * size, 64);
+    if (pack_b) s.b = round_up(kb * nb * size, 64);
+    if (sums) s.sums = round_up(mb * round_up(nb, kernel.nr) * size, 64);
+    s.tile = round_up(kernel.mr * kernel.nr * size, 64);
+    return s;
+}
+
+// Rows [i0, i0 + rows) of A and [j0, j0 + cols) of C against one k block: loops jr and ir.
+//   source        rows of the block at the block's first k
+//   b, b_panel    first panel of the block at the block's first k
+//   sums          partial sums (rows, cols) with sums_stride, or null where none are kept
+template <class T, row_source<T> S>
+inline void gemm_block(const gemm_job<T>& g, index_t i0, index_t rows, index_t j0, index_t cols, index_t kb, const S& source,
+                       const T* b, index_t b_panel, T* sums, index_t sums_stride, bool first, bool last,
+                       T* tile) {
+    const gemm_kernel<T>& kn = *g.kernel;
+    const index_t start = 0;
+    for (index_t jr = 0; jr < cols; jr += kn.nr) {
+        const int width = static_cast<int>(least(kn.nr, cols - jr));
+        const int regs = static_cast<int>(ceil_div(width, kn.lanes));
+        for (index_t ir = 0; ir < rows; ir += kn.mr) {
+            const int height = static_cast<int>(least(kn.mr, rows - ir));
+            const int cls = row_class(height, kn.mr);
+            const T* a_rows[max_mr];                                                    // (mr)
+            const T* in[max_mr];                                                        // (mr)
+            T* out[max_mr];                                                             // (mr)
+            const bool to_tile = last && !g.plain;
+            source.fill(ir, height, row_classes[cls], a_rows);
+            for (int i = 0; i < row_classes[cls]; ++i) {
+                const index_t r = i < height ? i : height - 1;
+                T* kept = sums ? sums + (ir + r) * sums_stride + jr : nullptr;
+                in[i] = kept;
+                out[i] = to_tile ? tile + r * kn.nr : kept;
+            }
+            micro_tile<T> mt;
+            mt.rows = a_rows;
+            mt.start = &start;
+            mt.runs = 1;
+            mt.length = kb;
+            mt.b = b + jr / kn.panel * b_panel + jr % kn.panel;
+            mt.b_panel = b_panel;
+            mt.in = first ? nullptr : in;
+            mt.out = out;
+            mt.cols = width - (regs - 1) * kn.lanes;
+            kn.micro[cls][regs - 1](mt);
+            if (!to_tile) continue;
+            void* c_rows[max_mr];
+            index_t row_numbers[max_mr];
+            for (int i = 0; i < height; ++i) {
+                c_rows[i] = g.c + ((i0 + ir + i) * g.c_row_stride + (j0 + jr) * g.c_col_stride) * g.c_size;
+                row_numbers[i] = i0 + ir + i;
+            }
+            finish_tile<T> ft;
+            ft.t = tile;
+            ft.t_stride = kn.nr;
+            ft.out = c_rows;
+            ft.out_stride = g.c_col_stride;
+            ft.row = row_numbers;
+            ft.col = j0 + jr;
+            ft.rows = height;
+            ft.cols = width;
+            ft.alpha = g.alpha;
+            ft.beta = g.beta;
+            g.finish(ft, g.epilogue);
+        }
+    }
+}
+
+// C where no product is formed (alpha == 0 or k == 0): sums of +0 through beta and the epilogue. Reads neither A nor B.
+template <class T>
+inline void gemm_without_product(const gemm_job<T>& g, range rows, range cols, T* tile) {
+    const gemm_kernel<T>& kn = *g.kernel;
+    for (index_t i = rows.begin; i < rows.end; i += kn.mr) {
+        for (index_t j = cols.begin; j < cols.end; j += kn.nr) {
+            std::memset(static_cast<void*>(tile), 0, static_cast<std::size_t>(kn.mr * kn.nr) * sizeof(T));
+            void* c_rows[max_mr];
+            index_t row_numbers[max_mr];
+            finish_tile<T> ft;
+            ft.rows = static_cast<int>(least(kn.mr, rows.end - i));
+            ft.cols = static_cast<int>(least(kn.nr, cols.end - j));
+            for (int r = 0; r < ft.rows; ++r) {
+                c_rows[r] = g.c + ((i + r) * g.c_row_stride + j * g.c_col_stride) * g.c_size;
+                row_numbers[r] = i + r;
+            }
+            ft.t = tile;
+            ft.t_stride = kn.nr;
+            ft.out = c_rows;
+            ft.out_stride = g.c_col_stride;
+            ft.row = row_numbers;
+            ft.col = j;
+            ft.beta = g.beta;
+            g.finish(ft, g.epilogue);
+        }
+    }
+}
+
+// One task: the part [rows) x [cols) of C, start to end, with scratch of its own (64-byte aligned).
+template <class T>
+inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* scratch) {
+    const gemm_kernel<T>& kn = *g.kernel;
+    const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
+    if (m <= 0 || n <= 0) return;
+    const bool pack_b = g.packed == nullptr;
+    const bool several = g.k > g.kc;                                                    // more than one k block
+    const bool keep = several && !g.sums_in_c;
+    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.pack_a, pack_b, keep);
+    T* a_pack = reinterpret_cast<T*>(scratch);                                          // (mc, kc)
+    T* b_pack = reinterpret_cast<T*>(scratch + s.a);                                    // (nc / panel, kc, panel)
+    T* kept = reinterpret_cast<T*>(scratch + s.a + s.b);                                // (mc, nc)
+    T* tile = reinterpret_cast<T*>(scratch + s.a + s.b + s.sums);                       // (mr, nr)
+    if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, tile);
+
+    const index_t nc = equal_block(n, g.nc, most(kn.nr, kn.panel)), kc = equal_block(g.k, g.kc, 1);
+    const index_t outer_mc = keep ? equal_block(m, g.mc, kn.mr) : m;
+    for (index_t jc = cols.begin; jc < cols.end; jc += nc) {
+        const index_t nb = least(nc, cols.end - jc);
+        for (index_t io = rows.begin; io < rows.end; io += outer_mc) {
+            const index_t ie = least(io + outer_mc, rows.end);
+            for (index_t pc = 0; pc < g.k; pc += kc) {
+                const index_t kb = least(kc, g.k - pc);
+                const bool first = pc == 0, last = pc + kb == g.k;
+                const T* b;                                                             // (nb / panel, kb, panel)
+                index_t b_panel;
+                if (pack_b) {
+                    for (index_t j = 0; j < nb; j += kn.panel) {
+                        const index_t w = least(kn.panel, nb - j);
+                        T* p = b_pack + j * kb;
+                        if (w < kn.panel) std::memset(static_cast<void*>(p), 0, static_cast<std::size_t>(kn.panel * kb) * sizeof(T));
+                        kn.pack(g.b + pc * g.b_row_stride + (jc + j) * g.b_col_stride, g.b_row_stride, g.b_col_stride, kb, w, p,
+                                kn.panel);
+                    }
+                    b = b_pack;
+                    b_panel = kb * kn.panel;
+                } else {
+                    b = g.packed + jc * g.k + pc * kn.panel;
+                    b_panel = g.k * kn.panel;
+                }
+                const index_t mc = equal_block(ie - io, g.mc, kn.mr);
+                for (index_t ic = io; ic < ie; ic += mc) {
+                    const index_t mb = least(mc, ie - ic);
+                    strided_source<T> a{g.a + ic * g.a_row_stride + pc * g.a_col_stride, g.a_row_stride};  // (mb, kb)
+                    if (g.pack_a) {
+                        kn.pack(a.data, g.a_row_stride, g.a_col_stride, mb, kb, a_pack, kb);
+                        a = {a_pack, kb};
+                    }
+                    T* sums = nullptr;
+                    index_t sums_stride = 0;
+                    if (keep) {
+                        sums = kept;
+                        sums_stride = round_up(nb, kn.nr);
+                    } else if (g.sums_in_c || g.plain) {
+                        sums = reinterpret_cast<T*>(g.c) + ic * g.c_row_stride + jc;
+                        sums_stride = g.c_row_stride;
+                    }
+                    gemm_block(g, ic, mb, jc, nb, kb, a, b, b_panel, sums, sums_stride, first, last, tile);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace hone::inline HONE_ABI::detail::inline HONE_UNIT

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+// A policy says what is fixed at compile time. One structural aggregate: a template argument and a run-time value alike.
+//
+//   constexpr hone::policy p{.isa = hone::isa::avx512, .tile = {8, 48}, .block = {.mc = 240, .kc = 384, .nc = 3072}};
+//   hone::gemm<p>(a, b, c);                        // all of it fixed at compile time
+//   hone::plan(desc, p);                           // the same value at run time
+//
+// A field left out is hone::dynamic: decided at run time. Field order is part of the interface.
+#pragma once
+
+#include <cstdint>
+
+#include "config.hpp"
+#include "core/dtype.hpp"
+#include "core/isa.hpp"
+
+namespace hone::inline HONE_ABI {
+
+// strict: one chain of fused multiply-adds per element, bitwise equal on every ISA with FMA. relaxed: any order.
+enum class numerics : std::uint8_t { strict, relaxed };
+
+// What is copied into panels before the kernel reads it. B always is, unless it comes packed.
+enum class packing : std::uint8_t { dynamic, none, a };
+
+// How a convolution is computed.
+enum class algorithm : std::uint8_t { dynamic, implicit_gemm, depthwise };
+
+// The value of every field that is decided at run time.
+struct dynamic_t {
+    template <class T>
+    HONE_INLINE constexpr operator T() const {
+        return T{};
+    }
+    template <class T>
+    friend HONE_INLINE constexpr bool operator==(const T& field, dynamic_t) {
+        return field == T{};
+    }
+};
+inline constexpr dynamic_t dynamic{};
+
+// The register tile: mr rows of A by nr columns of B.
+struct tile {
+    int mr = 0, nr = 0;
+    friend constexpr bool operator==(const tile&, const tile&) = default;
+};
+
+// Cache blocks: mc rows of A, kc of k, nc columns of B.
+struct blocking {
+    int mc = 0, kc = 0, nc = 0;
+    friend constexpr bool operator==(const blocking&, const blocking&) = default;
+};
+
+// Element types of the operands, of the sums and of the result; dynamic: what the views hold.
+struct precision {
+    dtype a{}, b{}, accumulate{}, c{};
+    friend constexpr bool operator==(const precision&, const precision&) = default;
+};
+
+struct policy {
+    hone::isa isa = hone::isa::dynamic;
+    hone::tile tile{};
+    hone::blocking block{};
+    hone::precision precision{};
+    hone::numerics numerics = hone::numerics::strict;
+    hone::packing packing = hone::packing::dynamic;
+    hone::algorithm algorithm = hone::algorithm::dynamic;
+    int threads = 0;  // most workers one call may use; dynamic: as many as the executor has
+    friend constexpr bool operator==(const policy&, const policy&) = default;
+};
+
+}  // namespace hone::inline HONE_ABI
