@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Opens a target region: every function defined until end.hpp is compiled for HONE_REGION_TARGET, whatever the unit's
-// flags, and without contraction. Templates keep the target when they are instantiated after the region.
+// flags, and without contraction. On GCC also without scheduling before register allocation, which hoists broadcasts on
+// AArch64 until the 6 x 4 tile of NEON spills (it needs 29 of 32 registers). Templates keep the target when they are
+// instantiated after the region.
 // Included many times, once per ISA; everything a body needs is included before the region opens.
 //   HONE_REGION         the namespace, and the enumerator of hone::isa
 //   HONE_REGION_TARGET  the target string of this compiler; not defined: the unit's own flags
@@ -19,6 +21,6 @@ HONE_PRAGMA(GCC push_options)
 HONE_REGION_PUSH(HONE_REGION_TARGET)
 #undef HONE_REGION_PUSH
 #endif
-HONE_PRAGMA(GCC optimize("fp-contract=off"))
+HONE_PRAGMA(GCC optimize("fp-contract=off", "no-schedule-insns"))
 #endif
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT::HONE_REGION {

@@ -324,7 +324,8 @@ inline void conv_task(const conv_job<T>& job, index_t row_part, index_t row_part
         if (cols.begin >= cols.end) continue;
         const index_t nc = equal_block(cols.end - cols.begin, job.nc, unit), mc = equal_block(rows.end - rows.begin, job.mc, kn.mr);
         const index_t channels = equal_block(job.ic, job.kc, 1);                        // of one run
-        const index_t runs = channels < job.ic ? 1 : most(equal_block(taps, most(job.kc / most(job.ic, 1), 1), 1), 1);
+        const index_t together = job.ic > 0 ? most(job.kc / job.ic, 1) : taps;           // no channels: nothing to cut
+        const index_t runs = channels < job.ic ? 1 : most(equal_block(taps, together, 1), 1);
         for (index_t g = 0; g < job.groups; ++g) {
             for (index_t jc = cols.begin; jc < cols.end; jc += nc) {
                 const index_t nb = least(nc, cols.end - jc);

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# Reads the disassembly of a binary and checks the innermost loop of every register tile (gemm_micro, depthwise_micro) of the
+# ISAs that have registers: no stack access (a spilled sum), no call, and multiply-adds of the ISA's own register width.
+# Prints a line per loop that breaks a rule and one for the number of loops seen; fails if there is none.
+#   tests/disassembly.sh BINARY [OBJDUMP]
+set -euo pipefail
+binary=$1
+objdump=${2:-objdump}
+"$objdump" -d -C --no-show-raw-insn "$binary" | awk '
+function finish_function(    i, j, k, from, inner, fma, bad, text) {
+    if (!watched) return
+    for (i = 1; i <= n; ++i) {
+        if (target[i] == "" || !(target[i] in at) || at[target[i]] >= i) continue
+        from = at[target[i]]
+        inner = 1
+        for (j = from; j < i; ++j) if (target[j] != "" && (target[j] in at) && at[target[j]] >= from && at[target[j]] < j) inner = 0
+        if (!inner) continue
+        fma = 0; bad = ""
+        for (k = from; k <= i; ++k) {
+            text = code[k]
+            if (text ~ /^vfmadd|^fmla|^fmad/) {
+                ++fma
+                if (isa == "avx512" && text !~ /zmm/) bad = "a multiply-add narrower than its registers: " text
+                if (isa == "avx2" && text !~ /ymm/) bad = "a multiply-add narrower than its registers: " text
+            }
+            if (text ~ /\(%rsp|-0x[0-9a-f]+\(%rbp|\[sp/) bad = "a stack access: " text
+            if (text ~ /^call|^bl[ \t]/) bad = "a call: " text
+        }
+        if (fma == 0) continue
+        ++loops
+        if (bad != "") { ++failed; print name ": " bad }
+    }
+}
+/^[0-9a-f]+ <.*>:$/ {
+    finish_function()
+    name = $0
+    sub(/^[0-9a-f]+ </, "", name); sub(/>:$/, "", name)
+    watched = 0
+    if (match(name, /::(avx512|avx2|neon|sve2|sve)::(gemm_micro|depthwise_micro)/)) {
+        watched = 1
+        isa = substr(name, RSTART + 2); sub(/::.*/, "", isa)
+    }
+    n = 0
+    delete at; delete target; delete code
+    next
+}
+watched && /^ +[0-9a-f]+:/ {
+    ++n
+    address = $1; sub(/:$/, "", address)
+    at[address] = n
+    line = $0
+    sub(/^ +[0-9a-f]+:[ \t]*/, "", line)
+    code[n] = line
+    target[n] = ""
+    if (line ~ /^(j[a-z]+|b\.?[a-z]*|cbn?z|tbn?z)[ \t]/ && match(line, /[0-9a-f]+ </)) target[n] = substr(line, RSTART, RLENGTH - 2)
+}
+END {
+    finish_function()
+    printf "%d loops of register tiles read, %d with a fault\n", loops, failed
+    exit loops == 0 || failed > 0
+}'
