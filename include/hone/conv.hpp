@@ -143,8 +143,8 @@ inline status check_conv_desc(const conv_desc& d) {
     if (__builtin_mul_overflow(w.dilation_w, d.kw, &unused) || unused > conv_limit) return {code::too_large, argument::conv_dilation, w.dilation_w, conv_limit / d.kw};
     if (__builtin_mul_overflow(w.stride_h, most(d.h, 1), &unused) || unused > conv_limit) return {code::too_large, argument::conv_stride, w.stride_h, conv_limit / most(d.h, 1)};
     if (__builtin_mul_overflow(w.stride_w, most(d.w, 1), &unused) || unused > conv_limit) return {code::too_large, argument::conv_stride, w.stride_w, conv_limit / most(d.w, 1)};
-    if (d.ic % d.groups != 0) return {code::mismatch, argument::conv_groups, d.ic % d.groups, 0};
-    if (d.oc % d.groups != 0) return {code::mismatch, argument::conv_groups, d.oc % d.groups, 0};
+    if (d.ic % d.groups != 0) return {code::unsupported, argument::input_c, d.ic, d.ic - d.ic % d.groups};
+    if (d.oc % d.groups != 0) return {code::unsupported, argument::output_c, d.oc, d.oc - d.oc % d.groups};
     const index_t room_h = most(w.transposed ? w.stride_h : 1, w.transposed ? w.dilation_h : 1);
     const index_t room_w = most(w.transposed ? w.stride_w : 1, w.transposed ? w.dilation_w : 1);
     if (w.output_padding_h >= room_h) return {code::too_large, argument::conv_output_padding, w.output_padding_h, room_h - 1};
@@ -157,8 +157,7 @@ inline status check_conv_desc(const conv_desc& d) {
 }
 
 template <class T>
-inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, finish_fn<T> finish, index_t out_size, bool plain_stages,
-                          bool views_output, int concurrency) {
+inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, finish_fn<T> finish, const epilogue_traits& e, int concurrency) {
     if (status s = check_conv_desc(desc); !s.ok()) return s;
     const index_t oh = most(output_h(desc), 0), ow = most(output_w(desc), 0);
     if (oh > conv_limit || ow > conv_limit) return {code::too_large, argument::output_h, most(oh, ow), conv_limit};
@@ -170,9 +169,12 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     if (desc.oc <= 1) desc.output.c = 1;
     constexpr auto size = static_cast<index_t>(sizeof(T));
     if (status s = check_image(desc.n, desc.h, desc.w, desc.ic, desc.input, size, argument::input_stride); !s.ok()) return s;
-    if (status s = check_image(desc.n, oh, ow, desc.oc, desc.output, out_size, argument::output_stride); !s.ok()) return s;
+    if (status s = check_image(desc.n, oh, ow, desc.oc, desc.output, e.c_size, argument::output_stride); !s.ok()) return s;
     const index_t extent[4] = {desc.n, oh, ow, desc.oc}, stride[4] = {desc.output.n, desc.output.h, desc.output.w, desc.output.c};
     const bool empty = desc.n == 0 || oh == 0 || ow == 0 || desc.oc == 0;
+    for (int i = 0; i < 4 && !empty; ++i) {
+        if (extent[i] > 1 && stride[i] == 0) return {code::bad_stride, argument::output_stride, 0, 1};
+    }
     for (int i = 0; i < 4; ++i) {
         for (int j = i + 1; j < 4 && !empty; ++j) {
             if (coincides(extent[i], extent[j], stride[i], stride[j])) return {code::bad_stride, argument::output_stride, stride[i], extent[j] * magnitude(stride[j])};
@@ -206,19 +208,19 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     d.tile_from_policy = p.tile.mr != 0;
     d.block_from_policy = p.block.mc != 0 || p.block.kc != 0 || p.block.nc != 0;
     d.desc = desc;
-    d.out_size = out_size;
+    d.out_size = e.c_size;
     d.finish = finish;
     d.y = {desc.h, oh, desc.kh, desc.window.stride_h, desc.window.dilation_h, desc.window.pad.top, desc.window.transposed};
     d.x = {desc.w, ow, desc.kw, desc.window.stride_w, desc.window.dilation_w, desc.window.pad.left, desc.window.transposed};
     d.copy_input = desc.input.c != 1;
 
     const conv_blocks blocks = model_conv_blocks(this_machine().cache, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), desc.kh * desc.kw, icg, ocg, size);
-    d.mc = round_up(p.block.mc ? p.block.mc : blocks.mc, d.kernel.mr);
+    d.mc = round_up(least(p.block.mc ? p.block.mc : blocks.mc, most(pixels, 1)), d.kernel.mr);
     d.kc = p.block.kc ? p.block.kc : blocks.kc;
-    d.nc = round_up(p.block.nc ? p.block.nc : blocks.nc, most(d.kernel.nr, d.kernel.panel));
-    const bool typed = out_size == size && desc.output.c == 1;
-    d.plain_stages = plain_stages && typed;
-    d.sums_in_output = typed && !views_output;
+    d.nc = round_up(least(p.block.nc ? p.block.nc : blocks.nc, most(ocg, 1)), most(d.kernel.nr, d.kernel.panel));
+    const bool typed = e.c_size == size && desc.output.c == 1;
+    d.plain_stages = e.plain && typed;
+    d.sums_in_output = typed && !e.views_c;
     d.workers = concurrency < 1 ? 1 : concurrency;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
     return {};
@@ -358,12 +360,14 @@ inline status pack_conv(const conv_decision<T>& d, const filter_view<const T>& f
     return {};
 }
 
-// Images as matrices of pixels and channels, where their strides allow it.
+// Images as matrices of pixels and channels, where their strides allow it: images follow one another as pixels do (NHWC),
+// or as channels do (NCHW).
 template <class T>
 inline bool flat(const image_view<T>& v, flat_view& m) {
-    const bool rows = v.h <= 1 || v.h_stride == v.w * v.w_stride, images = v.n <= 1 || v.n_stride == v.h * v.h_stride;
-    if (!rows || !images) return false;
-    m = {reinterpret_cast<std::intptr_t>(v.data), v.n * v.h * v.w, v.c, v.w_stride, v.c_stride, static_cast<index_t>(sizeof(T))};
+    const bool rows = v.h <= 1 || v.h_stride == v.w * v.w_stride, by_pixel = v.n <= 1 || v.n_stride == v.h * v.w * v.w_stride;
+    if (!rows || (!by_pixel && v.n_stride != v.c * v.c_stride)) return false;
+    m = {reinterpret_cast<std::intptr_t>(v.data), v.h * v.w, v.c, v.w_stride, v.c_stride, static_cast<index_t>(sizeof(T))};
+    (by_pixel ? m.rows : m.cols) *= v.n;
     return true;
 }
 
@@ -384,6 +388,19 @@ inline status check_view(const image_view<T>& v, index_t n, index_t h, index_t w
     return {};
 }
 
+// One call has no plan that says what the output must be: its extents are looked at before its strides, so that an output
+// of another size is called that.
+template <class C>
+inline status check_output(const conv_desc& d, const image_view<C>& out) {
+    if (status s = check_conv_desc(d); !s.ok()) return s;
+    const index_t oh = most(output_h(d), 0), ow = most(output_w(d), 0);
+    if (out.n != d.n) return {code::mismatch, argument::output_n, out.n, d.n};
+    if (out.h != oh) return {code::mismatch, argument::output_h, out.h, oh};
+    if (out.w != ow) return {code::mismatch, argument::output_w, out.w, ow};
+    if (out.c != d.oc) return {code::mismatch, argument::output_c, out.c, d.oc};
+    return {};
+}
+
 // Checks everything that needs the pointers, then runs. filter is null where packed is given.
 template <bool MayThrow, class T, class C>
 inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in, const filter_view<const T>* filter,
@@ -398,7 +415,15 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     }
     if (c.n == 0 || d.y.out == 0 || d.x.out == 0 || c.oc == 0) return {};
     flat_view fi, fo;
-    if (c.h > 0 && c.w > 0 && c.ic > 0 && flat(in, fi) && flat(out, fo) && overlaps(fi, fo)) return {code::overlap, argument::input_data, 1, 0};
+    const bool reads = c.h > 0 && c.w > 0 && c.ic > 0, flat_out = flat(out, fo);
+    const void* const first_out = out.data;
+    if (reads && (in.data == first_out || (flat_out && flat(in, fi) && overlaps(fi, fo)))) return {code::overlap, argument::input_data, 1, 0};
+    if (filter && c.ic > 0) {
+        const T* ends[] = {filter->data, filter->at(filter->groups - 1, filter->oc - 1, filter->ic - 1, c.kh - 1, c.kw - 1)};
+        for (const T* p : ends) {
+            if (p == first_out || (flat_out && holds(fo, reinterpret_cast<std::intptr_t>(p)))) return {code::overlap, argument::filter_data, 1, 0};
+        }
+    }
 
     const parts p = parts_of(d, ctx.executor.concurrency());
     const conv_shared shared = shared_of(d, filter == nullptr);
@@ -529,8 +554,7 @@ namespace detail {
 
 template <class T, policy P, class E>
 HONE_INLINE status make_conv_plan(conv_plan<E, T>& plan, const conv_desc& desc, const policy& p, const context& ctx) {
-    using C = typename E::template stored<T>;
-    constexpr bool plain = std::is_same_v<E, identity_stage> && std::is_same_v<C, T>;
+    static_assert(!E::halves, "hone::conv: gated() is for GEMM");
     static_assert(validate<P>());
     finish_fn<T> finish;
     if constexpr (P.isa != isa::dynamic) {
@@ -538,7 +562,7 @@ HONE_INLINE status make_conv_plan(conv_plan<E, T>& plan, const conv_desc& desc, 
     } else {
         finish = finish_of<T, E>(resolve_isa(p.isa));
     }
-    return decide_conv<T>(plan.d_, desc, p, finish, sizeof(C), plain, E::may_view_c, ctx.executor.concurrency());
+    return decide_conv<T>(plan.d_, desc, p, finish, traits_of<E, T>(), ctx.executor.concurrency());
 }
 
 }  // namespace detail
@@ -567,8 +591,10 @@ HONE_INLINE status conv(const image_view<TI>& input, const filter_view<TF>& filt
     static_assert(std::is_same_v<T, std::remove_const_t<TF>>, "hone::conv: input and filter must have one element type");
     static_assert(std::is_same_v<TO, typename E::template stored<T>>,
                   "hone::conv: the output must have the element type of the input, or that of the epilogue's store_as<T>()");
+    const conv_desc desc = describe(input, filter, output, window);
+    if (status s = detail::check_output(desc, output); !s.ok()) return s;
     conv_plan<E, T> plan;
-    if (status s = detail::make_conv_plan<T, P>(plan, describe(input, filter, output, window), P, ctx); !s.ok()) return s;
+    if (status s = detail::make_conv_plan<T, P>(plan, desc, P, ctx); !s.ok()) return s;
     return plan.run(input, filter, output, epilogue, ctx);
 }
 

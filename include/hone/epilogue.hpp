@@ -60,9 +60,9 @@ struct place {
     }
 };
 
-// What an epilogue will be applied to; stages check their own extents against it before anything is written.
+// What a stage will be applied to; it checks its own extents against it before anything is written.
 struct epilogue_extent {
-    index_t rows = 0, cols = 0;          // of C; rows of a convolution are its output pixels
+    index_t rows = 0, cols = 0;          // where the stage stands: of the product, or of C behind a stage that halves the columns
     index_t n = 0, h = 0, w = 0;         // convolution only
     bool image = false;
 };
@@ -70,6 +70,7 @@ struct epilogue_extent {
 // Base of every stage: nothing to check, nothing thrown, C keeps its own type.
 struct stage {
     static constexpr bool nothrow = true;
+    static constexpr bool halves = false;      // true: takes two vectors, n / 2 columns apart, and leaves one: C has n / 2 columns
     static constexpr bool may_view_c = false;  // true: may read elements of C as they were, so no partial sum may be put there
     template <class T>
     using stored = T;
@@ -110,18 +111,34 @@ struct chain : stage {
 
     HONE_INLINE constexpr chain(const A& a, const B& b) : first(a), second(b) {}
     static constexpr bool nothrow = A::nothrow && B::nothrow;
+    static constexpr bool halves = A::halves || B::halves;
+    static_assert(!(A::halves && B::halves), "an epilogue can halve the number of columns once");
     static constexpr bool may_view_c = A::may_view_c || B::may_view_c;
     template <class T>
     using stored = detail::stored_by<A, B, T>;
 
-    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
+    HONE_INLINE constexpr hone::status check(epilogue_extent e) const {
         const hone::status s = first.check(e);
-        return s.ok() ? second.check(e) : s;
+        if (!s.ok()) return s;
+        if constexpr (A::halves) e.cols /= 2;
+        return second.check(e);
     }
     template <class V, class At>
     HONE_INLINE void operator()(V& x, const At& at) const {
         first(x, at);
         second(x, at);
+    }
+    // Where some stage halves the columns: y is n / 2 columns to the right of x; the result is x.
+    template <class V, class At>
+    HONE_INLINE void operator()(V& x, const At& at_x, V& y, const At& at_y) const {
+        if constexpr (A::halves) {
+            first(x, at_x, y, at_y);
+            second(x, at_x);
+        } else {
+            first(x, at_x);
+            first(y, at_y);
+            second(x, at_x, y, at_y);
+        }
     }
 };
 
@@ -382,6 +399,30 @@ struct hard_swish_stage : unary_stage<hard_swish_stage> {
     }
 };
 inline constexpr hard_swish_stage hard_swish{};
+
+// f(x[j]) * x[j + n / 2]: a gated linear unit over the two halves of the product's columns; C has n / 2 of them. f is a stage
+// that is a function of one number: gated(silu), gated(gelu), gated(sigmoid). Stages before it see all n columns, stages
+// behind it n / 2. Shazeer: GLU Variants Improve Transformer, arXiv 2002.05202.
+template <is_stage F>
+struct gated_stage : stage {
+    static constexpr bool halves = true;
+    static_assert(!F::halves, "gated() takes a stage that keeps the number of columns");
+    F f;
+    HONE_INLINE constexpr explicit gated_stage(const F& g) : f(g) {}
+    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
+        if (e.cols % 2 != 0) return {code::mismatch, argument::n, e.cols, e.cols + 1};
+        return {};
+    }
+    template <class V, class At>
+    HONE_INLINE void operator()(V& x, const At& at_x, V& y, const At&) const {
+        f(x, at_x);
+        x = x * y;
+    }
+};
+template <is_stage F>
+HONE_INLINE constexpr gated_stage<F> gated(const F& f) {
+    return gated_stage<F>(f);
+}
 
 // Rounds to nearest even into C's element type U (bf16, f16, float, double). The last stage of a chain.
 template <class U>

@@ -8,7 +8,7 @@
 //   auto plan = hone::plan(hone::gemm_desc{.m = 64, .n = 256, .k = 512});  // decided once …
 //   plan->run(a, b, c);                                                    // … run many times
 //
-// Shapes: A (m, k), B (k, n), C (m, n), any row and column strides, of either sign, in elements.
+// Shapes: A (m, k), B (k, n), C (m, n), or (m, n / 2) behind gated(); any row and column strides, of either sign, in elements.
 // Numbers (numerics strict): t is one chain of fused multiply-adds from +0 in ascending k; u = alpha == 1 ? t : alpha * t;
 //   v = beta == 0 ? u : fma(beta, C, u); then the stages in order, each operation rounded. Bitwise equal on every ISA with
 //   FMA, for every tile, block, packing, operand layout and number of workers. beta == 0 never reads C; alpha == 0 and
@@ -56,6 +56,20 @@ HONE_INLINE constexpr gemm_desc describe(const matrix_view<TA>& a, const matrix_
 
 namespace detail::inline HONE_UNIT {
 
+// What a decision needs to know of an epilogue's type.
+struct epilogue_traits {
+    index_t c_size = 0;      // bytes of an element of C
+    bool plain = false;      // no stage, and C has the type of the sums
+    bool views_c = false;    // may read C as it was
+    bool halves = false;     // C has half the columns of the product
+};
+
+template <class E, class T>
+consteval epilogue_traits traits_of() {
+    using C = typename E::template stored<T>;
+    return {sizeof(C), std::is_same_v<E, identity_stage> && std::is_same_v<C, T>, E::may_view_c, E::halves};
+}
+
 // Everything decided about one GEMM, without pointers.
 template <class T>
 struct gemm_decision {
@@ -63,6 +77,7 @@ struct gemm_decision {
     gemm_kernel<T> kernel;
     index_t mc = 0, kc = 0, nc = 0;
     index_t c_size = 0;
+    index_t half = 0;                  // the epilogue halves n to this many columns of C; else 0
     int workers = 1;
     bool pack_a = false, plain_stages = false, sums_in_c = false;
     bool tile_from_policy = false, block_from_policy = false, isa_from_policy = false;
@@ -71,31 +86,35 @@ struct gemm_decision {
 
 inline constexpr strides dense(strides s, index_t cols) { return s == strides{} ? strides{cols, 1} : s; }
 
-// `plain_stages`: the epilogue is the identity and C has the type of the sums; `views_c`: it may read C as it was.
 template <class T>
 inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, const gemm_kernel<T>* fixed, finish_fn<T> finish,
-                          index_t c_size, bool plain_stages, bool views_c, int concurrency) {
+                          const epilogue_traits& e, int concurrency) {
+    const index_t c_cols = e.halves ? desc.n / 2 : desc.n;
     desc.a = dense(desc.a, desc.k);
     desc.b = dense(desc.b, desc.n);
-    desc.c = dense(desc.c, desc.n);
+    desc.c = dense(desc.c, c_cols);
     if (desc.k == 1) desc.a.col = 1;  // the stride of an extent of one means nothing
-    if (desc.n == 1) desc.b.col = desc.c.col = 1;
+    if (desc.n == 1) desc.b.col = 1;
+    if (c_cols == 1) desc.c.col = 1;
     constexpr auto size = static_cast<index_t>(sizeof(T));
     if (desc.m < 0) return {code::negative, argument::m, desc.m, 0};
     if (desc.n < 0) return {code::negative, argument::n, desc.n, 0};
     if (desc.k < 0) return {code::negative, argument::k, desc.k, 0};
     if (status s = check_extent(desc.m, desc.k, desc.a.row, desc.a.col, size, argument::a_rows, argument::a_cols); !s.ok()) return s;
     if (status s = check_extent(desc.k, desc.n, desc.b.row, desc.b.col, size, argument::b_rows, argument::b_cols); !s.ok()) return s;
-    if (status s = check_extent(desc.m, desc.n, desc.c.row, desc.c.col, c_size, argument::c_rows, argument::c_cols); !s.ok()) return s;
-    if (coincides(desc.m, desc.n, desc.c.row, desc.c.col)) {
-        if (desc.n > 1 && desc.c.col == 0) return {code::bad_stride, argument::c_col_stride, 0, 1};
-        return {code::bad_stride, argument::c_row_stride, desc.c.row, desc.n * magnitude(desc.c.col)};
+    if (status s = check_extent(desc.m, c_cols, desc.c.row, desc.c.col, e.c_size, argument::c_rows, argument::c_cols); !s.ok()) return s;
+    if (coincides(desc.m, c_cols, desc.c.row, desc.c.col)) {
+        if (c_cols > 1 && desc.c.col == 0) return {code::bad_stride, argument::c_col_stride, 0, 1};
+        return {code::bad_stride, argument::c_row_stride, desc.c.row, c_cols * magnitude(desc.c.col)};
     }
+    if (e.halves && desc.n % 2 != 0) return {code::mismatch, argument::n, desc.n, desc.n + 1};
+    if (e.halves && desc.beta != 0) return {code::unsupported, argument::beta, 1, 0};
     if (status s = check_policy(p); !s.ok()) return s;
     if (status s = check_isa(p.isa); !s.ok()) return s;
 
     if (fixed) {
         d.kernel = *fixed;
+        if (e.halves && !can_halve(d.kernel)) return {code::unsupported, argument::policy_tile, d.kernel.nr, 2 * d.kernel.panel};
     } else {
         const kernel_list<T>& list = gemm_kernels<T>(resolve_isa(p.isa));
         const gemm_kernel<T>* best = nullptr;
@@ -103,6 +122,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
         for (int i = 0; i < list.count; ++i) {
             const gemm_kernel<T>& k = list.row[i];
             if (p.tile.mr != 0 && (p.tile.mr != k.mr || p.tile.nr != k.nr)) continue;
+            if (e.halves && !can_halve(k)) continue;
             const index_t cost = cover_cost(k, desc.m, desc.n);
             if (cost < best_cost) {
                 best_cost = cost;
@@ -122,36 +142,42 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     d.nc = p.block.nc ? p.block.nc : model.nc;
     d.mc = round_up(least(d.mc, most(desc.m, 1)), kn.mr);
     d.kc = least(d.kc, most(desc.k, 1));
-    d.nc = round_up(least(d.nc, most(desc.n, 1)), most(kn.nr, kn.panel));
+    d.half = e.halves ? desc.n / 2 : 0;
+    d.nc = round_up(least(d.nc, most(desc.n, 1)), column_unit(kn, e.halves));
     d.desc = desc;
-    d.c_size = c_size;
+    d.c_size = e.c_size;
     d.pack_a = desc.a.col != 1 || p.packing == packing::a;
     d.finish = finish;
-    const bool typed = plain_stages && desc.c.col == 1;
-    d.plain_stages = typed && desc.alpha == 1 && desc.beta == 0;
-    d.sums_in_c = desc.beta == 0 && !views_c && desc.c.col == 1 && c_size == size && d.kc < desc.k;
+    d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
+    d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && d.kc < desc.k;
     d.workers = concurrency < 1 ? 1 : concurrency;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
     const index_t tiles = ceil_div(desc.m, kn.mr) * ceil_div(desc.n, kn.nr);
     d.workers = static_cast<int>(least(d.workers, most(tiles, 1)));
     index_t unused = 0;
-    if (__builtin_mul_overflow(round_up(desc.n, kn.panel), desc.k * size, &unused)) {
+    if (__builtin_mul_overflow(desc.n + 2 * kn.panel, desc.k * size, &unused)) {
         return {code::too_large, argument::n, desc.n, INT64_MAX / most(desc.k * size, 1)};
     }
     return {};
 }
 
+// Columns of B as the nest counts them.
+template <class T>
+inline index_t packed_columns(const gemm_decision<T>& d) {
+    return d.half != 0 ? halved_columns(d.half, d.kernel.panel) : d.desc.n;
+}
+
 template <class T>
 inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const parts& p) {
-    const index_t nr = most(d.kernel.nr, d.kernel.panel);
-    const index_t rows = round_up(ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows), 1) * d.kernel.mr;
-    const index_t cols = ceil_div(ceil_div(d.desc.n, nr), p.cols) * nr;
-    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.pack_a, !packed, d.kc < d.desc.k && !d.sums_in_c);
+    const index_t unit = column_unit(d.kernel, d.half != 0);
+    const index_t rows = ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows) * d.kernel.mr;
+    const index_t cols = ceil_div(ceil_div(packed_columns(d), unit), p.cols) * unit;
+    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.pack_a, !packed, d.kc < d.desc.k && !d.sums_in_c, d.half != 0);
 }
 
 template <class T>
 inline parts parts_of(const gemm_decision<T>& d, bool packed, int workers) {
-    return split_parts(d.desc.m, d.desc.n, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), workers < d.workers ? workers : d.workers,
+    return split_parts(d.desc.m, packed_columns(d), d.kernel.mr, column_unit(d.kernel, d.half != 0), workers < d.workers ? workers : d.workers,
                        !packed);
 }
 
@@ -186,25 +212,14 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
 template <class T>
 inline packed_header packed_header_of(const gemm_decision<T>& d) {
     packed_header h;
-    h.kind = packed_kind::gemm_b;
+    h.kind = d.half != 0 ? packed_kind::gemm_b_halves : packed_kind::gemm_b;
     h.element = sizeof(T);
     h.panel = static_cast<std::uint32_t>(d.kernel.panel);
     h.groups = 1;
     h.k = d.desc.k;
     h.n = d.desc.n;
-    h.payload_bytes = static_cast<std::uint64_t>(round_up(d.desc.n, d.kernel.panel) * d.desc.k) * sizeof(T);
+    h.payload_bytes = static_cast<std::uint64_t>(round_up(packed_columns(d), d.kernel.panel) * d.desc.k) * sizeof(T);
     return h;
-}
-
-// Panels of B (k, n), padded with zeros.
-template <class T>
-inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride, index_t col_stride, index_t k, index_t n, T* out) {
-    for (index_t j = 0; j < n; j += kn.panel) {
-        const index_t w = least(kn.panel, n - j);
-        if (w < kn.panel) std::memset(static_cast<void*>(out), 0, static_cast<std::size_t>(kn.panel * k) * sizeof(T));
-        kn.pack(b + j * col_stride, row_stride, col_stride, k, w, out, kn.panel);
-        out += kn.panel * k;
-    }
 }
 
 template <class T>
@@ -216,7 +231,8 @@ inline status pack_gemm(const gemm_decision<T>& d, const matrix_view<const T>& b
     const packed_header h = packed_header_of(d);
     if (b.data == nullptr && h.payload_bytes != 0) return {code::null_pointer, argument::b_data, 0, b.rows * b.cols};
     if (status s = check_pack_memory(memory, static_cast<index_t>(h.payload_bytes + sizeof h)); !s.ok()) return s;
-    pack_panels(d.kernel, b.data, b.row_stride, b.col_stride, g.k, g.n, reinterpret_cast<T*>(memory.data() + sizeof h));
+    pack_panels(d.kernel, b.data, b.row_stride, b.col_stride, g.k, g.n, d.half, 0, ceil_div(packed_columns(d), d.kernel.panel),
+                reinterpret_cast<T*>(memory.data() + sizeof h));
     seal<T>(memory.data(), h);
     return {};
 }
@@ -228,7 +244,8 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     const gemm_desc& g = d.desc;
     if (g.dynamic_m ? c.rows > g.m : c.rows != g.m) return {g.dynamic_m ? code::too_large : code::mismatch, argument::c_rows, c.rows, g.m};
     if (c.rows < 0) return {code::negative, argument::c_rows, c.rows, 0};
-    if (c.cols != g.n) return {code::mismatch, argument::c_cols, c.cols, g.n};
+    const index_t c_cols = d.half != 0 ? d.half : g.n;
+    if (c.cols != c_cols) return {code::mismatch, argument::c_cols, c.cols, c_cols};
     if (a.rows != c.rows) return {code::mismatch, argument::a_rows, a.rows, c.rows};
     if (a.cols != g.k) return {code::mismatch, argument::a_cols, a.cols, g.k};
     if (b && b->rows != g.k) return {code::mismatch, argument::b_rows, b->rows, g.k};
@@ -262,7 +279,8 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     gemm_job<T> job;
     job.kernel = &d.kernel;
     job.m = c.rows;
-    job.n = g.n;
+    job.n = packed_columns(d);
+    job.half = d.half;
     job.k = g.k;
     job.mc = d.mc;
     job.kc = d.kc;
@@ -288,10 +306,10 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.plain = d.plain_stages;
     job.finish = d.finish;
     job.epilogue = epilogue;
-    const index_t nr = most(d.kernel.nr, d.kernel.panel), bytes = each.bytes();
+    const index_t unit = column_unit(d.kernel, d.half != 0), bytes = each.bytes();
     auto task = [&](index_t i) {
         const range rows = part_of(job.m, d.kernel.mr, p.rows, i / p.cols);
-        const range cols = part_of(job.n, nr, p.cols, i % p.cols);
+        const range cols = part_of(job.n, unit, p.cols, i % p.cols);
         gemm_task(job, rows, cols, *memory + i * bytes);
     };
     run_tasks<MayThrow>(ctx.executor, index_t{p.rows} * p.cols, task);
@@ -322,13 +340,13 @@ public:
     // C = epilogue(alpha * A * B + beta * C). Extents and strides must be those of the plan.
     HONE_INLINE status run(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<stored>& c,
                            const E& epilogue = E{}, const context& ctx = {}) const noexcept(nothrow) {
-        if (status s = epilogue.check({.rows = c.rows, .cols = c.cols}); !s.ok()) return s;
+        if (status s = epilogue.check({.rows = c.rows, .cols = d_.desc.n}); !s.ok()) return s;
         return detail::run_gemm<!nothrow, T, stored>(d_, a, &b, nullptr, c, &epilogue, ctx);
     }
     // The same with B packed by pack() of a plan with the same n, k and panel width.
     HONE_INLINE status run(const matrix_view<const T>& a, const packed_view& b, const matrix_view<stored>& c, const E& epilogue = E{},
                            const context& ctx = {}) const noexcept(nothrow) {
-        if (status s = epilogue.check({.rows = c.rows, .cols = c.cols}); !s.ok()) return s;
+        if (status s = epilogue.check({.rows = c.rows, .cols = d_.desc.n}); !s.ok()) return s;
         return detail::run_gemm<!nothrow, T, stored>(d_, a, nullptr, &b, c, &epilogue, ctx);
     }
 
@@ -342,8 +360,7 @@ namespace detail {
 // The plan of a run-time policy, or of a compile-time one, which instantiates its own ISA only.
 template <class T, policy P, class E>
 HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, const policy& p, const context& ctx) {
-    using C = typename E::template stored<T>;
-    constexpr bool plain = std::is_same_v<E, identity_stage> && std::is_same_v<C, T>;
+    constexpr epilogue_traits traits = traits_of<E, T>();
     static_assert(validate<P>());
     constexpr bool fixed_isa = P.isa != isa::dynamic;
     const hone::isa id = fixed_isa ? P.isa : resolve_isa(p.isa);
@@ -356,9 +373,9 @@ HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, 
     if constexpr (fixed_isa && P.tile.mr != 0) {
         if (status s = check_isa(P.isa); !s.ok()) return s;
         const gemm_kernel<T> kernel = fixed_gemm_kernel<P.isa, T, P.tile.mr, P.tile.nr>();
-        return decide_gemm(plan.d_, desc, p, &kernel, finish, sizeof(C), plain, E::may_view_c, ctx.executor.concurrency());
+        return decide_gemm(plan.d_, desc, p, &kernel, finish, traits, ctx.executor.concurrency());
     } else {
-        return decide_gemm<T>(plan.d_, desc, p, nullptr, finish, sizeof(C), plain, E::may_view_c, ctx.executor.concurrency());
+        return decide_gemm<T>(plan.d_, desc, p, nullptr, finish, traits, ctx.executor.concurrency());
     }
 }
 
@@ -391,6 +408,7 @@ HONE_INLINE status gemm(double alpha, const matrix_view<TA>& a, const matrix_vie
     static_assert(std::is_same_v<TC, typename E::template stored<T>>,
                   "hone::gemm: C must have the element type of A, or that of the epilogue's store_as<T>()");
     gemm_desc desc = describe(a, b, c);
+    if constexpr (E::halves) desc.n = b.cols;
     desc.alpha = alpha;
     desc.beta = beta;
     gemm_plan<E, T> plan;

@@ -21,9 +21,15 @@ HONE_NOINLINE HONE_FLATTEN void finish(const finish_tile<T>& g, const void* epil
         for (int j = 0; j < g.cols; j += W) {
             at.col = g.col + j;
             at.lanes = g.cols - j < W ? g.cols - j : W;
-            vec<T, W> x = load<T, W>(t + j);
+            vec<T, W> x = load<T, W>(E::halves ? t + j / g.panel * 2 * g.panel + j % g.panel : t + j);
             if (g.alpha != T(1)) x = x * vec<T, W>::set(g.alpha);
-            if (g.beta != T(0)) {
+            if constexpr (E::halves) {
+                place<T, W> other = at;
+                other.col = at.col + g.half;
+                vec<T, W> y = load<T, W>(t + (j / g.panel * 2 + 1) * g.panel + j % g.panel);
+                if (g.alpha != T(1)) y = y * vec<T, W>::set(g.alpha);
+                stages(x, at, y, other);
+            } else if (g.beta != T(0)) {
                 vec<T, W> old;
                 if (g.out_stride == 1) {
                     old = load_as<T, W>(c + j, at.lanes);
@@ -32,7 +38,7 @@ HONE_NOINLINE HONE_FLATTEN void finish(const finish_tile<T>& g, const void* epil
                 }
                 x = fma(vec<T, W>::set(g.beta), old, x);
             }
-            stages(x, at);
+            if constexpr (!E::halves) stages(x, at);
             if (g.out_stride == 1) {
                 store_lanes(c + j, x, at.lanes);
             } else {

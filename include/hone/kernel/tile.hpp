@@ -61,6 +61,8 @@ struct finish_tile {
     index_t out_stride = 1;             // elements from one column of C to the next
     const index_t* row = nullptr;       // (rows) what a stage sees as at.row
     index_t col = 0;                    // what a stage sees as at.col in the first column
+    index_t half = 0;                   // epilogues that halve the columns: n / 2, and `cols` counts columns of C
+    int panel = 0;                      // and the tile holds panels of both halves in turn
     int rows = 0, cols = 0;
     T alpha = 1, beta = 0;
     index_t image_h = 0, image_w = 0;   // convolution: extents of the output that a row number counts through; else 0

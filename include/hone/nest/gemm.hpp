@@ -46,7 +46,8 @@ HONE_INLINE constexpr range part_of(index_t extent, index_t unit, index_t parts,
 template <class T>
 struct gemm_job {
     const gemm_kernel<T>* kernel = nullptr;
-    index_t m = 0, n = 0, k = 0;
+    index_t m = 0, n = 0, k = 0;                               // n: columns of packed B, where the epilogue halves them
+    index_t half = 0;                                          // not 0: the epilogue halves the columns of B to this many
     index_t mc = 0, kc = 0, nc = 0;
     const T* a = nullptr;
     index_t a_row_stride = 0, a_col_stride = 0;
@@ -63,6 +64,43 @@ struct gemm_job {
     const void* epilogue = nullptr;
 };
 
+// Where an epilogue halves the columns, panels of both halves of B alternate, so that what it combines meets in one tile:
+// columns of packed B, and which columns of B panel `q` of packed B holds.
+HONE_INLINE constexpr index_t halved_columns(index_t half, index_t panel) { return 2 * round_up(half, panel); }
+struct panel_columns {
+    index_t first = 0, count = 0;
+};
+HONE_INLINE constexpr panel_columns columns_of_panel(index_t q, index_t panel, index_t n, index_t half) {
+    if (half == 0) return {q * panel, least(panel, n - q * panel)};
+    return {q / 2 * panel + q % 2 * half, least(panel, half - q / 2 * panel)};
+}
+
+// Columns an epilogue pass takes at once: a register tile, or tiles enough for a pair of panels.
+template <class T>
+HONE_INLINE constexpr index_t finish_width(const gemm_kernel<T>& k, bool halves) {
+    return halves ? most(k.nr, 2 * k.panel) : k.nr;
+}
+// What a block or part of the columns must be a multiple of.
+template <class T>
+HONE_INLINE constexpr index_t column_unit(const gemm_kernel<T>& k, bool halves) {
+    return most(finish_width(k, halves), k.panel);
+}
+template <class T>
+HONE_INLINE constexpr bool can_halve(const gemm_kernel<T>& k) {
+    return k.nr % (2 * k.panel) == 0 || 2 * k.panel % k.nr == 0;
+}
+
+// Packs panels [q, q + count) of B, rows [k0, k0 + k), one behind the other; columns that do not exist are zeros.
+template <class T>
+inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride, index_t col_stride, index_t k, index_t n,
+                        index_t half, index_t q, index_t count, T* out) {
+    for (const index_t end = q + count; q < end; ++q, out += kn.panel * k) {
+        const panel_columns c = columns_of_panel(q, kn.panel, n, half);
+        if (c.count < kn.panel) std::memset(static_cast<void*>(out), 0, static_cast<std::size_t>(kn.panel * k) * sizeof(T));
+        if (c.count > 0) kn.pack(b + c.first * col_stride, row_stride, col_stride, k, c.count, out, kn.panel);
+    }
+}
+
 // Bytes of each part of one task's scratch, in the order they lie there; each part begins on a 64-byte line.
 struct gemm_scratch {
     index_t a = 0, b = 0, sums = 0, tile = 0;
@@ -71,15 +109,45 @@ struct gemm_scratch {
 
 template <class T>
 HONE_INLINE constexpr gemm_scratch gemm_scratch_of(const gemm_kernel<T>& kernel, index_t m, index_t n, index_t k, index_t mc,
-                                                   index_t kc, index_t nc, bool pack_a, bool pack_b, bool sums) {
+                                                   index_t kc, index_t nc, bool pack_a, bool pack_b, bool sums, bool halves) {
     const index_t size = static_cast<index_t>(sizeof(T));
     const index_t mb = round_up(least(m, mc), kernel.mr), kb = least(k, kc), nb = round_up(least(n, nc), kernel.panel);
     gemm_scratch s;
     if (pack_a) s.a = round_up(mb * kb * size, 64);
     if (pack_b) s.b = round_up(kb * nb * size, 64);
-    if (sums) s.sums = round_up(mb * round_up(nb, kernel.nr) * size, 64);
-    s.tile = round_up(kernel.mr * kernel.nr * size, 64);
+    if (sums) s.sums = round_up(mb * round_up(nb, column_unit(kernel, halves)) * size, 64);
+    s.tile = round_up(kernel.mr * finish_width(kernel, halves) * size, 64);
     return s;
+}
+
+// The tile of sums of rows [i, i + rows) and columns [j, j + cols) of packed B through the epilogue to C.
+template <class T>
+inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, index_t cols, const T* tile) {
+    const gemm_kernel<T>& kn = *g.kernel;
+    if (g.half != 0) {
+        j /= 2;
+        cols = least(cols / 2, g.half - j);
+    }
+    void* c_rows[max_mr];                                                               // (mr)
+    index_t row_numbers[max_mr];                                                        // (mr)
+    for (int r = 0; r < rows; ++r) {
+        c_rows[r] = g.c + ((i + r) * g.c_row_stride + j * g.c_col_stride) * g.c_size;
+        row_numbers[r] = i + r;
+    }
+    finish_tile<T> ft;
+    ft.t = tile;
+    ft.t_stride = finish_width(kn, g.half != 0);
+    ft.out = c_rows;
+    ft.out_stride = g.c_col_stride;
+    ft.row = row_numbers;
+    ft.col = j;
+    ft.half = g.half;
+    ft.panel = kn.panel;
+    ft.rows = rows;
+    ft.cols = static_cast<int>(cols);
+    ft.alpha = g.alpha;
+    ft.beta = g.beta;
+    g.finish(ft, g.epilogue);
 }
 
 // Rows [i0, i0 + rows) of A and [j0, j0 + cols) of C against one k block: loops jr and ir.
@@ -91,54 +159,39 @@ inline void gemm_block(const gemm_job<T>& g, index_t i0, index_t rows, index_t j
                        const T* b, index_t b_panel, T* sums, index_t sums_stride, bool first, bool last,
                        T* tile) {
     const gemm_kernel<T>& kn = *g.kernel;
-    const index_t start = 0;
-    for (index_t jr = 0; jr < cols; jr += kn.nr) {
-        const int width = static_cast<int>(least(kn.nr, cols - jr));
-        const int regs = static_cast<int>(ceil_div(width, kn.lanes));
+    const index_t start = 0, step = finish_width(kn, g.half != 0);
+    const bool to_tile = last && !g.plain;
+    for (index_t jr = 0; jr < cols; jr += step) {
+        const index_t wide = least(step, cols - jr);
         for (index_t ir = 0; ir < rows; ir += kn.mr) {
             const int height = static_cast<int>(least(kn.mr, rows - ir));
             const int cls = row_class(height, kn.mr);
             const T* a_rows[max_mr];                                                    // (mr)
-            const T* in[max_mr];                                                        // (mr)
-            T* out[max_mr];                                                             // (mr)
-            const bool to_tile = last && !g.plain;
             source.fill(ir, height, row_classes[cls], a_rows);
-            for (int i = 0; i < row_classes[cls]; ++i) {
-                const index_t r = i < height ? i : height - 1;
-                T* kept = sums ? sums + (ir + r) * sums_stride + jr : nullptr;
-                in[i] = kept;
-                out[i] = to_tile ? tile + r * kn.nr : kept;
+            for (index_t j = 0; j < wide; j += kn.nr) {
+                const int width = static_cast<int>(least(kn.nr, wide - j));
+                const int regs = static_cast<int>(ceil_div(width, kn.lanes));
+                const T* in[max_mr];                                                    // (mr)
+                T* out[max_mr];                                                         // (mr)
+                for (int i = 0; i < row_classes[cls]; ++i) {
+                    const index_t r = i < height ? i : height - 1;
+                    T* kept = sums ? sums + (ir + r) * sums_stride + jr + j : nullptr;
+                    in[i] = kept;
+                    out[i] = to_tile ? tile + r * step + j : kept;
+                }
+                micro_tile<T> mt;
+                mt.rows = a_rows;
+                mt.start = &start;
+                mt.runs = 1;
+                mt.length = kb;
+                mt.b = b + (jr + j) / kn.panel * b_panel + (jr + j) % kn.panel;
+                mt.b_panel = b_panel;
+                mt.in = first ? nullptr : in;
+                mt.out = out;
+                mt.cols = width - (regs - 1) * kn.lanes;
+                kn.micro[cls][regs - 1](mt);
             }
-            micro_tile<T> mt;
-            mt.rows = a_rows;
-            mt.start = &start;
-            mt.runs = 1;
-            mt.length = kb;
-            mt.b = b + jr / kn.panel * b_panel + jr % kn.panel;
-            mt.b_panel = b_panel;
-            mt.in = first ? nullptr : in;
-            mt.out = out;
-            mt.cols = width - (regs - 1) * kn.lanes;
-            kn.micro[cls][regs - 1](mt);
-            if (!to_tile) continue;
-            void* c_rows[max_mr];
-            index_t row_numbers[max_mr];
-            for (int i = 0; i < height; ++i) {
-                c_rows[i] = g.c + ((i0 + ir + i) * g.c_row_stride + (j0 + jr) * g.c_col_stride) * g.c_size;
-                row_numbers[i] = i0 + ir + i;
-            }
-            finish_tile<T> ft;
-            ft.t = tile;
-            ft.t_stride = kn.nr;
-            ft.out = c_rows;
-            ft.out_stride = g.c_col_stride;
-            ft.row = row_numbers;
-            ft.col = j0 + jr;
-            ft.rows = height;
-            ft.cols = width;
-            ft.alpha = g.alpha;
-            ft.beta = g.beta;
-            g.finish(ft, g.epilogue);
+            if (to_tile) gemm_finish(g, i0 + ir, height, j0 + jr, wide, tile);
         }
     }
 }
@@ -146,27 +199,13 @@ inline void gemm_block(const gemm_job<T>& g, index_t i0, index_t rows, index_t j
 // C where no product is formed (alpha == 0 or k == 0): sums of +0 through beta and the epilogue. Reads neither A nor B.
 template <class T>
 inline void gemm_without_product(const gemm_job<T>& g, range rows, range cols, T* tile) {
-    const gemm_kernel<T>& kn = *g.kernel;
-    for (index_t i = rows.begin; i < rows.end; i += kn.mr) {
-        for (index_t j = cols.begin; j < cols.end; j += kn.nr) {
-            std::memset(static_cast<void*>(tile), 0, static_cast<std::size_t>(kn.mr * kn.nr) * sizeof(T));
-            void* c_rows[max_mr];
-            index_t row_numbers[max_mr];
-            finish_tile<T> ft;
-            ft.rows = static_cast<int>(least(kn.mr, rows.end - i));
-            ft.cols = static_cast<int>(least(kn.nr, cols.end - j));
-            for (int r = 0; r < ft.rows; ++r) {
-                c_rows[r] = g.c + ((i + r) * g.c_row_stride + j * g.c_col_stride) * g.c_size;
-                row_numbers[r] = i + r;
-            }
-            ft.t = tile;
-            ft.t_stride = kn.nr;
-            ft.out = c_rows;
-            ft.out_stride = g.c_col_stride;
-            ft.row = row_numbers;
-            ft.col = j;
-            ft.beta = g.beta;
-            g.finish(ft, g.epilogue);
+    const index_t mr = g.kernel->mr, step = finish_width(*g.kernel, g.half != 0);
+    gemm_job<T> zero = g;
+    zero.alpha = 1;
+    std::memset(static_cast<void*>(tile), 0, static_cast<std::size_t>(mr * step) * sizeof(T));
+    for (index_t i = rows.begin; i < rows.end; i += mr) {
+        for (index_t j = cols.begin; j < cols.end; j += step) {
+            gemm_finish(zero, i, static_cast<int>(least(mr, rows.end - i)), j, least(step, cols.end - j), tile);
         }
     }
 }
@@ -180,14 +219,14 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
     const bool pack_b = g.packed == nullptr;
     const bool several = g.k > g.kc;                                                    // more than one k block
     const bool keep = several && !g.sums_in_c;
-    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.pack_a, pack_b, keep);
+    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.pack_a, pack_b, keep, g.half != 0);
     T* a_pack = reinterpret_cast<T*>(scratch);                                          // (mc, kc)
     T* b_pack = reinterpret_cast<T*>(scratch + s.a);                                    // (nc / panel, kc, panel)
     T* kept = reinterpret_cast<T*>(scratch + s.a + s.b);                                // (mc, nc)
     T* tile = reinterpret_cast<T*>(scratch + s.a + s.b + s.sums);                       // (mr, nr)
     if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, tile);
 
-    const index_t nc = equal_block(n, g.nc, most(kn.nr, kn.panel)), kc = equal_block(g.k, g.kc, 1);
+    const index_t nc = equal_block(n, g.nc, column_unit(kn, g.half != 0)), kc = equal_block(g.k, g.kc, 1);
     const index_t outer_mc = keep ? equal_block(m, g.mc, kn.mr) : m;
     for (index_t jc = cols.begin; jc < cols.end; jc += nc) {
         const index_t nb = least(nc, cols.end - jc);
@@ -199,13 +238,8 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
                 const T* b;                                                             // (nb / panel, kb, panel)
                 index_t b_panel;
                 if (pack_b) {
-                    for (index_t j = 0; j < nb; j += kn.panel) {
-                        const index_t w = least(kn.panel, nb - j);
-                        T* p = b_pack + j * kb;
-                        if (w < kn.panel) std::memset(static_cast<void*>(p), 0, static_cast<std::size_t>(kn.panel * kb) * sizeof(T));
-                        kn.pack(g.b + pc * g.b_row_stride + (jc + j) * g.b_col_stride, g.b_row_stride, g.b_col_stride, kb, w, p,
-                                kn.panel);
-                    }
+                    pack_panels(kn, g.b + pc * g.b_row_stride, g.b_row_stride, g.b_col_stride, kb, g.n, g.half, jc / kn.panel,
+                                ceil_div(nb, kn.panel), b_pack);
                     b = b_pack;
                     b_panel = kb * kn.panel;
                 } else {
@@ -224,7 +258,7 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
                     index_t sums_stride = 0;
                     if (keep) {
                         sums = kept;
-                        sums_stride = round_up(nb, kn.nr);
+                        sums_stride = round_up(nb, column_unit(kn, g.half != 0));
                     } else if (g.sums_in_c || g.plain) {
                         sums = reinterpret_cast<T*>(g.c) + ic * g.c_row_stride + jc;
                         sums_stride = g.c_row_stride;
