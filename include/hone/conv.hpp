@@ -290,6 +290,7 @@ inline explanation explain_conv(const conv_decision<T>& d, bool packed) {
     e.col_parts = p.cols;
     e.packs_a = d.copy_input;
     e.packs_b = !packed;
+    e.b = packed ? "packed beforehand" : "packed each call";
     const machine_state& m = this_machine();
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
     e.why_tile = d.tile_from_policy ? "policy" : d.depthwise ? "channels across lanes" : "covers the shape at least cost";

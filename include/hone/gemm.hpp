@@ -79,7 +79,7 @@ struct gemm_decision {
     index_t c_size = 0;
     index_t half = 0;                  // the epilogue halves n to this many columns of C; else 0
     int workers = 1;
-    bool pack_a = false, plain_stages = false, sums_in_c = false;
+    bool pack_a = false, b_in_place = false, plain_stages = false, sums_in_c = false;
     bool tile_from_policy = false, block_from_policy = false, isa_from_policy = false;
     finish_fn<T> finish = nullptr;
 };
@@ -140,13 +140,15 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     d.mc = p.block.mc ? p.block.mc : model.mc;
     d.kc = p.block.kc ? p.block.kc : model.kc;
     d.nc = p.block.nc ? p.block.nc : model.nc;
-    d.mc = round_up(least(d.mc, most(desc.m, 1)), kn.mr);
+    d.mc = least(round_up(least(d.mc, most(desc.m, 1)), kn.mr), INT32_MAX / kn.mr * kn.mr);
     d.kc = least(d.kc, most(desc.k, 1));
     d.half = e.halves ? desc.n / 2 : 0;
-    d.nc = round_up(least(d.nc, most(desc.n, 1)), column_unit(kn, e.halves));
+    const index_t unit = column_unit(kn, e.halves);
+    d.nc = least(round_up(least(d.nc, most(desc.n, 1)), unit), INT32_MAX / unit * unit);
     d.desc = desc;
     d.c_size = e.c_size;
     d.pack_a = desc.a.col != 1 || p.packing == packing::a;
+    d.b_in_place = place_b(kn, desc.m, desc.n, desc.b.col) && !e.halves;
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
     d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && d.kc < desc.k;
@@ -154,9 +156,10 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
     const index_t tiles = ceil_div(desc.m, kn.mr) * ceil_div(desc.n, kn.nr);
     d.workers = static_cast<int>(least(d.workers, most(tiles, 1)));
-    index_t unused = 0;
-    if (__builtin_mul_overflow(desc.n + 2 * kn.panel, desc.k * size, &unused)) {
-        return {code::too_large, argument::n, desc.n, INT64_MAX / most(desc.k * size, 1)};
+    index_t column = 0, unused = 0;
+    if (__builtin_mul_overflow(desc.k, size, &column)) return {code::too_large, argument::k, desc.k, INT64_MAX / size};
+    if (__builtin_mul_overflow(desc.n + 2 * kn.panel, column, &unused)) {
+        return {code::too_large, argument::n, desc.n, INT64_MAX / most(column, 1)};
     }
     return {};
 }
@@ -199,7 +202,8 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     e.row_parts = p.rows;
     e.col_parts = p.cols;
     e.packs_a = d.pack_a;
-    e.packs_b = !packed;
+    e.packs_b = !packed && !d.b_in_place;
+    e.b = packed ? "packed beforehand" : d.b_in_place ? "in place" : "packed each call";
     const machine_state& m = this_machine();
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
     e.why_tile = d.tile_from_policy ? "policy" : "covers the shape at least cost";
@@ -302,6 +306,7 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.alpha = static_cast<T>(g.alpha);
     job.beta = static_cast<T>(g.beta);
     job.pack_a = d.pack_a;
+    job.b_in_place = d.b_in_place;
     job.sums_in_c = d.sums_in_c;
     job.plain = d.plain_stages;
     job.finish = d.finish;

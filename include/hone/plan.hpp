@@ -19,7 +19,8 @@ struct explanation {
     hone::blocking block{};
     int workers = 1;                      // parts C is split into
     int row_parts = 1, col_parts = 1;     // of which along rows and columns
-    bool packs_a = false, packs_b = false;
+    bool packs_a = false, packs_b = false;  // each call: A or the input, B or the filter
+    const char* b = "";                     // "packed beforehand", "packed each call", "in place"
     const char* why_isa = "";
     const char* why_tile = "";
     const char* why_block = "";
@@ -31,7 +32,7 @@ struct explanation {
         t.append(kernel).append(" ").append(element).append(" ").append(isa_name(isa)).append(" (").append(why_isa).append("), tile ")
             .append(tile.mr).append("x").append(tile.nr).append(" (").append(why_tile).append("), block mc ").append(block.mc)
             .append(" kc ").append(block.kc).append(" nc ").append(block.nc).append(" (").append(why_block).append("), A ")
-            .append(packs_a ? "packed" : "in place").append(", B ").append(packs_b ? "packed each call" : "packed beforehand")
+            .append(packs_a ? "packed" : "in place").append(", B ").append(b)
             .append(", sums in ").append(sums).append(", workers ").append(workers).append(" = ").append(row_parts)
             .append(" x ").append(col_parts).append(", scratch ").append(scratch_bytes).append(" B");
         return t;

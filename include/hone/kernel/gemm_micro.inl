@@ -8,8 +8,7 @@
 template <class T, int MR, int NV>
 HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
     using R = reg<T>;
-    constexpr int width = R::panel();
-    constexpr int per_panel = width / R::lanes();                          // registers a panel is wide
+    constexpr int per_panel = R::panel() / R::lanes();                     // registers a panel is wide
     const typename R::tail last = R::make_tail(g.cols);
     typename R::type c[std::size_t{MR}][std::size_t{NV}];                  // (mr, nr)
     if (g.in) {
@@ -26,14 +25,14 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
             for (int j = 0; j < NV; ++j) c[i][j] = R::zero();
         }
     }
-    const index_t length = g.length, panel = g.b_panel;
+    const index_t length = g.length, panel = g.b_panel, step = g.b_step;
     const T* const* rows = g.rows;
     for (index_t r = 0; r < g.runs; ++r, rows += MR) {
-        const T* b = g.b + g.start[r] * width;                         // (length, nr) in panels
+        const T* b = g.b + g.start[r] * step;                          // (length, nr) in panels
         const T* a[std::size_t{MR}];                                       // (mr, length)
         HONE_UNROLL
         for (int i = 0; i < MR; ++i) a[i] = rows[i];
-        for (index_t p = 0; p < length; ++p, b += width) {
+        for (index_t p = 0; p < length; ++p, b += step) {
             typename R::type bv[std::size_t{NV}];
             HONE_UNROLL
             for (int j = 0; j < NV; ++j) bv[j] = R::load(b + (j / per_panel) * panel + (j % per_panel) * R::lanes());

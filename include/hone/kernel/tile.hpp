@@ -31,6 +31,7 @@ struct micro_tile {
     index_t runs = 0, length = 0;
     const T* b = nullptr;               // first panel
     index_t b_panel = 0;                // elements from one panel to the next
+    index_t b_step = 0;                 // elements from one k to the next: the panel's width, or B's row stride in place
     const T* const* in = nullptr;       // (MR) or null: the chain begins at +0
     T* const* out = nullptr;            // (MR) may be equal to in
     int cols = 0;                       // valid columns of the last register of each row, 1 .. lanes

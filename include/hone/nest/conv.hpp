@@ -196,6 +196,7 @@ inline void conv_block(const conv_job<T>& job, const phase_pixels& phase, index_
             mt.length = kb.length;
             mt.b = weights + jr / kn.panel * b_panel + jr % kn.panel;
             mt.b_panel = b_panel;
+            mt.b_step = kn.panel;
             mt.in = kb.first ? nullptr : in;
             mt.out = out;
             mt.cols = width - (regs - 1) * kn.lanes;

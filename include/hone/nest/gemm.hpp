@@ -58,6 +58,7 @@ struct gemm_job {
     index_t c_row_stride = 0, c_col_stride = 0, c_size = 0;    // c_size: bytes of an element of C
     T alpha = 1, beta = 0;
     bool pack_a = false;
+    bool b_in_place = false;                                   // B's rows are contiguous; only a part panel is packed
     bool sums_in_c = false;                                    // partial sums live in C between k blocks
     bool plain = false;                                        // the last k block stores C itself: no alpha, beta, stages
     finish_fn<T> finish = nullptr;
@@ -120,6 +121,14 @@ HONE_INLINE constexpr gemm_scratch gemm_scratch_of(const gemm_kernel<T>& kernel,
     return s;
 }
 
+// Columns of B in panels, packed or where they lie: whole panels of a B whose rows are contiguous need no copy.
+template <class T>
+struct panels_of_b {
+    const T* data = nullptr;
+    index_t panel = 0;  // elements from one panel to the next
+    index_t step = 0;   // elements from one k to the next
+};
+
 // The tile of sums of rows [i, i + rows) and columns [j, j + cols) of packed B through the epilogue to C.
 template <class T>
 inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, index_t cols, const T* tile) {
@@ -152,11 +161,11 @@ inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, in
 
 // Rows [i0, i0 + rows) of A and [j0, j0 + cols) of C against one k block: loops jr and ir.
 //   source        rows of the block at the block's first k
-//   b, b_panel    first panel of the block at the block's first k
+//   b             first panel of the block at the block's first k
 //   sums          partial sums (rows, cols) with sums_stride, or null where none are kept
 template <class T, row_source<T> S>
 inline void gemm_block(const gemm_job<T>& g, index_t i0, index_t rows, index_t j0, index_t cols, index_t kb, const S& source,
-                       const T* b, index_t b_panel, T* sums, index_t sums_stride, bool first, bool last,
+                       const panels_of_b<T>& b, T* sums, index_t sums_stride, bool first, bool last,
                        T* tile) {
     const gemm_kernel<T>& kn = *g.kernel;
     const index_t start = 0, step = finish_width(kn, g.half != 0);
@@ -184,8 +193,9 @@ inline void gemm_block(const gemm_job<T>& g, index_t i0, index_t rows, index_t j
                 mt.start = &start;
                 mt.runs = 1;
                 mt.length = kb;
-                mt.b = b + (jr + j) / kn.panel * b_panel + (jr + j) % kn.panel;
-                mt.b_panel = b_panel;
+                mt.b = b.data + (jr + j) / kn.panel * b.panel + (jr + j) % kn.panel;
+                mt.b_panel = b.panel;
+                mt.b_step = b.step;
                 mt.in = first ? nullptr : in;
                 mt.out = out;
                 mt.cols = width - (regs - 1) * kn.lanes;
@@ -235,16 +245,13 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
             for (index_t pc = 0; pc < g.k; pc += kc) {
                 const index_t kb = least(kc, g.k - pc);
                 const bool first = pc == 0, last = pc + kb == g.k;
-                const T* b;                                                             // (nb / panel, kb, panel)
-                index_t b_panel;
-                if (pack_b) {
-                    pack_panels(kn, g.b + pc * g.b_row_stride, g.b_row_stride, g.b_col_stride, kb, g.n, g.half, jc / kn.panel,
-                                ceil_div(nb, kn.panel), b_pack);
-                    b = b_pack;
-                    b_panel = kb * kn.panel;
-                } else {
-                    b = g.packed + jc * g.k + pc * kn.panel;
-                    b_panel = g.k * kn.panel;
+                const index_t whole = g.b_in_place ? nb / kn.panel * kn.panel : 0;      // columns that need no copy
+                panels_of_b<T> b{b_pack, kb * kn.panel, kn.panel};                      // (nb / panel, kb, panel)
+                if (!pack_b) {
+                    b = {g.packed + jc * g.k + pc * kn.panel, g.k * kn.panel, kn.panel};
+                } else if (whole < nb) {
+                    pack_panels(kn, g.b + pc * g.b_row_stride, g.b_row_stride, g.b_col_stride, kb, g.n, g.half,
+                                (jc + whole) / kn.panel, ceil_div(nb - whole, kn.panel), b_pack);
                 }
                 const index_t mc = equal_block(ie - io, g.mc, kn.mr);
                 for (index_t ic = io; ic < ie; ic += mc) {
@@ -263,7 +270,14 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
                         sums = reinterpret_cast<T*>(g.c) + ic * g.c_row_stride + jc;
                         sums_stride = g.c_row_stride;
                     }
-                    gemm_block(g, ic, mb, jc, nb, kb, a, b, b_panel, sums, sums_stride, first, last, tile);
+                    if (whole > 0) {
+                        const panels_of_b<T> placed{g.b + pc * g.b_row_stride + jc, kn.panel, g.b_row_stride};
+                        gemm_block(g, ic, mb, jc, whole, kb, a, placed, sums, sums_stride, first, last, tile);
+                    }
+                    if (whole < nb) {
+                        gemm_block(g, ic, mb, jc + whole, nb - whole, kb, a, b, sums ? sums + whole : nullptr, sums_stride, first,
+                                   last, tile);
+                    }
                 }
             }
         }

@@ -39,6 +39,13 @@ inline blocking model_blocks(const machine::cache_info& c, int mr, int nr, int s
     return {static_cast<int>(least(mc, 4096 / mr * mr)), static_cast<int>(kc), static_cast<int>(nc)};
 }
 
+// Whether B is read where it lies: packing reads and writes all of B once, reading it in place costs a page of address
+// translation per k and tile, so few rows of A are not worth the copy.
+template <class T>
+HONE_INLINE bool place_b(const gemm_kernel<T>& k, index_t m, index_t n, index_t b_col_stride) {
+    return b_col_stride == 1 && n >= k.panel && m <= 96;
+}
+
 struct conv_blocks {
     index_t mc = 0, kc = 0, nc = 0;
 };

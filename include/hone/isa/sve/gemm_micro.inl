@@ -32,11 +32,11 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
 #undef X
     const T* const* rows = g.rows;
     for (index_t r = 0; r < g.runs; ++r, rows += MR) {
-        const T* b = g.b + g.start[r] * width;                             // (length, nr) in panels
+        const T* b = g.b + g.start[r] * g.b_step;                           // (length, nr) in panels
 #define X(i) [[maybe_unused]] const T* a##i = rows[i < MR ? i : 0];
         HONE_SVE_ROWS(X)
 #undef X
-        for (index_t p = 0; p < g.length; ++p, b += width) {
+        for (index_t p = 0; p < g.length; ++p, b += g.b_step) {
 #define X(j) [[maybe_unused]] const typename R::type b##j = j < NV ? R::load(b + o##j) : R::zero();
             HONE_SVE_COLS(X)
 #undef X
