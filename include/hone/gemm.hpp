@@ -172,10 +172,11 @@ inline index_t packed_columns(const gemm_decision<T>& d) {
 
 template <class T>
 inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const parts& p) {
+    const b_source b = packed ? b_source::packed_beforehand : d.b_in_place ? b_source::in_place : b_source::packed_each_call;
     const index_t unit = column_unit(d.kernel, d.half != 0);
     const index_t rows = ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows) * d.kernel.mr;
     const index_t cols = ceil_div(ceil_div(packed_columns(d), unit), p.cols) * unit;
-    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.pack_a, !packed, d.kc < d.desc.k && !d.sums_in_c, d.half != 0);
+    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.pack_a, b, d.kc < d.desc.k && !d.sums_in_c, d.half != 0);
 }
 
 template <class T>

@@ -102,6 +102,8 @@ inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride
     }
 }
 
+enum class b_source : unsigned char { packed_beforehand, packed_each_call, in_place };
+
 // Bytes of each part of one task's scratch, in the order they lie there; each part begins on a 64-byte line.
 struct gemm_scratch {
     index_t a = 0, b = 0, sums = 0, tile = 0;
@@ -110,12 +112,13 @@ struct gemm_scratch {
 
 template <class T>
 HONE_INLINE constexpr gemm_scratch gemm_scratch_of(const gemm_kernel<T>& kernel, index_t m, index_t n, index_t k, index_t mc,
-                                                   index_t kc, index_t nc, bool pack_a, bool pack_b, bool sums, bool halves) {
+                                                   index_t kc, index_t nc, bool pack_a, b_source b, bool sums, bool halves) {
     const index_t size = static_cast<index_t>(sizeof(T));
     const index_t mb = round_up(least(m, mc), kernel.mr), kb = least(k, kc), nb = round_up(least(n, nc), kernel.panel);
     gemm_scratch s;
     if (pack_a) s.a = round_up(mb * kb * size, 64);
-    if (pack_b) s.b = round_up(kb * nb * size, 64);
+    if (b == b_source::packed_each_call) s.b = round_up(kb * nb * size, 64);
+    if (b == b_source::in_place) s.b = round_up(kb * kernel.panel * size, 64);          // the part panel at the end
     if (sums) s.sums = round_up(mb * round_up(nb, column_unit(kernel, halves)) * size, 64);
     s.tile = round_up(kernel.mr * finish_width(kernel, halves) * size, 64);
     return s;
@@ -220,21 +223,26 @@ inline void gemm_without_product(const gemm_job<T>& g, range rows, range cols, T
     }
 }
 
+template <class T>
+HONE_INLINE b_source source_of_b(const gemm_job<T>& g) {
+    return g.packed ? b_source::packed_beforehand : g.b_in_place ? b_source::in_place : b_source::packed_each_call;
+}
+
 // One task: the part [rows) x [cols) of C, start to end, with scratch of its own (64-byte aligned).
 template <class T>
 inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* scratch) {
     const gemm_kernel<T>& kn = *g.kernel;
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
     if (m <= 0 || n <= 0) return;
+    if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, reinterpret_cast<T*>(scratch));
     const bool pack_b = g.packed == nullptr;
     const bool several = g.k > g.kc;                                                    // more than one k block
     const bool keep = several && !g.sums_in_c;
-    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.pack_a, pack_b, keep, g.half != 0);
+    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.pack_a, source_of_b(g), keep, g.half != 0);
     T* a_pack = reinterpret_cast<T*>(scratch);                                          // (mc, kc)
     T* b_pack = reinterpret_cast<T*>(scratch + s.a);                                    // (nc / panel, kc, panel)
     T* kept = reinterpret_cast<T*>(scratch + s.a + s.b);                                // (mc, nc)
     T* tile = reinterpret_cast<T*>(scratch + s.a + s.b + s.sums);                       // (mr, nr)
-    if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, tile);
 
     const index_t nc = equal_block(n, g.nc, column_unit(kn, g.half != 0)), kc = equal_block(g.k, g.kc, 1);
     const index_t outer_mc = keep ? equal_block(m, g.mc, kn.mr) : m;
@@ -245,7 +253,7 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
             for (index_t pc = 0; pc < g.k; pc += kc) {
                 const index_t kb = least(kc, g.k - pc);
                 const bool first = pc == 0, last = pc + kb == g.k;
-                const index_t whole = g.b_in_place ? nb / kn.panel * kn.panel : 0;      // columns that need no copy
+                const index_t whole = pack_b && g.b_in_place ? nb / kn.panel * kn.panel : 0;      // columns that need no copy
                 panels_of_b<T> b{b_pack, kb * kn.panel, kn.panel};                      // (nb / panel, kb, panel)
                 if (!pack_b) {
                     b = {g.packed + jc * g.k + pc * kn.panel, g.k * kn.panel, kn.panel};
