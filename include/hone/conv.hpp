@@ -149,8 +149,8 @@ inline status check_conv_desc(const conv_desc& d) {
     const index_t room_w = most(w.transposed ? w.stride_w : 1, w.transposed ? w.dilation_w : 1);
     if (w.output_padding_h >= room_h) return {code::too_large, argument::conv_output_padding, w.output_padding_h, room_h - 1};
     if (w.output_padding_w >= room_w) return {code::too_large, argument::conv_output_padding, w.output_padding_w, room_w - 1};
-    const index_t weights = static_cast<index_t>(d.kh) * d.kw;
-    if (d.kh > conv_limit / d.kw || weights > conv_limit / most(d.ic, 1) || weights * d.ic > conv_limit / most(d.oc + 64, 1)) {
+    const index_t weights = d.kh > conv_limit / d.kw ? conv_limit : d.kh * d.kw;
+    if (weights >= conv_limit || weights > conv_limit / most(d.ic, 1) || weights * d.ic > conv_limit / most(d.oc + 64, 1)) {
         return {code::too_large, argument::filter_kh, d.kh, conv_limit};
     }
     return {};
@@ -331,6 +331,7 @@ inline status check_filter(const conv_decision<T>& d, const filter_view<const T>
 // (groups, panels of output channels, kh * kw * ic, panel); depthwise: (kh * kw, channels).
 template <class T>
 inline void pack_filter(const conv_decision<T>& d, const filter_view<const T>& f, T* out) {
+    if (f.oc == 0 || f.ic == 0) return;
     const gemm_kernel<T>& kn = d.kernel;
     for (index_t g = 0; g < f.groups; ++g) {
         for (index_t y = 0; y < f.kh; ++y) {

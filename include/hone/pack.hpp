@@ -154,6 +154,10 @@ inline status check_packed(const packed_view& v, const packed_header& want) {
     if (h.n != want.n) return {code::corrupt, argument::packed_extent, h.n, want.n};
     if (h.kh != want.kh) return {code::corrupt, argument::packed_extent, h.kh, want.kh};
     if (h.kw != want.kw) return {code::corrupt, argument::packed_extent, h.kw, want.kw};
+    if (h.payload_bytes != want.payload_bytes) {
+        return {code::corrupt, argument::packed_extent, static_cast<std::int64_t>(h.payload_bytes),
+                static_cast<std::int64_t>(want.payload_bytes)};
+    }
     return {};
 }
 

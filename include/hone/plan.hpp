@@ -56,7 +56,7 @@ inline status check_extent(index_t rows, index_t cols, index_t row_stride, index
     return {};
 }
 
-inline constexpr index_t magnitude(index_t a) { return a < 0 ? -a : a; }
+inline constexpr index_t magnitude(index_t a) { return a == INT64_MIN ? INT64_MAX : a < 0 ? -a : a; }
 
 inline constexpr index_t common_divisor(index_t a, index_t b) {
     a = magnitude(a);

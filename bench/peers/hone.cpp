@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+// hone behind the same interface as its peers: the only place in the benches that calls it.
+#include <hone/hone.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <span>
+
+#include "peer.hpp"
+
+namespace bench {
+namespace {
+
+std::string text(const hone::text_line& line) { return std::string(line.view()); }
+
+// A case that hone refuses is left out with the reason; the run is then short of it, which shows.
+void refused(const char* what, const hone::status& s) {
+    std::fprintf(stderr, "hone refuses a %s: %s\n", what, text(s.message()).c_str());
+}
+
+struct packed_weights {
+    explicit packed_weights(std::int64_t bytes) : memory(static_cast<std::size_t>(bytes)) {}
+    std::span<std::byte> bytes() const { return {memory.data(), memory.size()}; }
+    hone::aligned_buffer memory;
+    hone::packed_view view;
+};
+
+std::vector<entry> gemm(const gemm_problem& p) {
+    std::vector<entry> result;
+    const auto a = hone::row_major(p.a, p.m, p.k);
+    const auto b = hone::row_major(p.b, p.k, p.n);
+    const auto c = hone::row_major(p.c, p.m, p.n);
+    if (const hone::status s = hone::gemm(a, b, c); !s.ok()) {
+        refused("product", s);
+        return result;
+    }
+    result.push_back({"hone",
+                      "plain",
+                      repeated([=] { (void)hone::gemm(a, b, c); }),
+                      {},
+                      p.b,
+                      static_cast<std::size_t>(p.k * p.n) * sizeof(float)});
+
+    const auto plan = hone::plan(hone::gemm_desc{.m = p.m, .n = p.n, .k = p.k});
+    if (!plan) {
+        refused("plan", plan.status());
+        return result;
+    }
+    auto weights = std::make_shared<packed_weights>(plan->packed_bytes());
+    if (const hone::status s = plan->pack(b, weights->bytes()); !s.ok()) {
+        refused("packing", s);
+        return result;
+    }
+    weights->view = *hone::packed_view::open(weights->bytes());
+    result.push_back({"hone",
+                      "packed",
+                      repeated([=, plan = *plan] { (void)plan.run(a, weights->view, c); }),
+                      {},
+                      weights->memory.data(),
+                      weights->memory.size()});
+    return result;
+}
+
+std::vector<entry> conv(const conv_problem& p) {
+    std::vector<entry> result;
+    const auto in = hone::nhwc(p.in, 1, p.h, p.w, p.ic);
+    const auto out = hone::nhwc(p.out, 1, p.oh, p.ow, p.oc);
+    const auto filter = hone::oihw(p.weights, p.oc / p.groups, p.ic / p.groups, p.kh, p.kw, p.groups);
+    const hone::conv_desc desc{
+        .n = 1,
+        .h = p.h,
+        .w = p.w,
+        .ic = p.ic,
+        .oc = p.oc,
+        .kh = p.kh,
+        .kw = p.kw,
+        .groups = p.groups,
+        .window = {.stride_h = p.stride, .stride_w = p.stride, .pad = {p.pad, p.pad, p.pad, p.pad}}};
+    const auto stages = hone::bias(std::span(p.bias, static_cast<std::size_t>(p.oc))) | hone::relu;
+    const auto plan = hone::plan(desc, hone::policy{}, stages);
+    if (!plan) {
+        refused("convolution", plan.status());
+        return result;
+    }
+    auto weights = std::make_shared<packed_weights>(plan->packed_bytes());
+    if (const hone::status s = plan->pack(filter, weights->bytes()); !s.ok()) {
+        refused("packing", s);
+        return result;
+    }
+    weights->view = *hone::packed_view::open(weights->bytes());
+    result.push_back({"hone",
+                      "",
+                      repeated([=, plan = *plan] { (void)plan.run(in, weights->view, out, stages); }),
+                      {},
+                      weights->memory.data(),
+                      weights->memory.size()});
+    return result;
+}
+
+}  // namespace
+
+std::vector<peer> hone_itself() { return {{"hone", text(hone::explain().text()), gemm, conv}}; }
+
+}  // namespace bench

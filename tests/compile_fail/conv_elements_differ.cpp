@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSL-1.0
+// Does not compile: hone::conv: input and filter must have one element type.
+#include <hone/conv.hpp>
+
+#ifdef HONE_COMPILES
+using element = float;
+#else
+using element = double;
+#endif
+
+hone::status convolution(const float* in, const element* filter, float* out) {
+    return hone::conv(hone::nhwc(in, 1, 4, 4, 2), hone::oihw(filter, 2, 2, 1, 1), hone::nhwc(out, 1, 4, 4, 2));
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+// Does not compile: policy.tile must fit the registers of policy.isa: (mr + 1) * registers of nr + 1 at most.
+#include <hone/gemm.hpp>
+
+#if defined(__x86_64__)
+constexpr hone::isa wide = hone::isa::avx2;
+#else
+constexpr hone::isa wide = hone::isa::neon;
+#endif
+
+#ifdef HONE_COMPILES
+constexpr hone::policy p{.isa = wide, .tile = {6, 16}};
+#else
+constexpr hone::policy p{.isa = wide, .tile = {16, 16}};
+#endif
+
+const auto made = hone::plan<p>(hone::gemm_desc{.m = 4, .n = 4, .k = 4});

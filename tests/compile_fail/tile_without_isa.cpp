@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSL-1.0
+// Does not compile: policy.tile needs policy.isa: a tile is made for one instruction set.
+#include <hone/gemm.hpp>
+
+#ifdef HONE_COMPILES
+constexpr hone::policy p{.isa = hone::isa::scalar, .tile = {4, 4}};
+#else
+constexpr hone::policy p{.tile = {4, 4}};
+#endif
+
+const auto made = hone::plan<p>(hone::gemm_desc{.m = 4, .n = 4, .k = 4});
