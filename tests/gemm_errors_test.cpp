@@ -176,7 +176,7 @@ TEST_CASE("elements of C that coincide, against every small view") {
 }
 
 TEST_CASE("B22 C shares elements with A or B") {
-    const std::string_view a_words = "a.data = 1 shares memory with C; elements that coincide are 0";
+    const std::string_view a_words = "a.data = 1 or more elements shared with C; allowed are 0";
     for (index_t size : {5, 50}) {
         const auto at = [size](std::vector<float>& m, index_t row) {
             return hone::row_major(m.data() + row * size, size, size);
@@ -431,6 +431,24 @@ TEST_CASE("scratch of the caller: too small, not aligned") {
     CHECK(run(memory.data(), bytes) == status{});
     CHECK(run(memory.data() + 64, bytes) == status{});
     CHECK(o.c == std::vector<float>(600, 80.0f));
+}
+
+TEST_CASE("packing that the strides do not allow is refused") {
+    using hone::packing;
+    const auto says = [](const hone::gemm_desc& d, packing how) {
+        return std::string(hone::plan(d, hone::policy{.packing = how}).status().message().view());
+    };
+    const hone::gemm_desc rows{.m = 5, .n = 20, .k = 7};
+    const hone::gemm_desc a_by_columns{.m = 5, .n = 20, .k = 7, .a = {1, 5}};
+    const hone::gemm_desc b_by_columns{.m = 5, .n = 20, .k = 7, .b = {1, 7}};
+    for (packing how : {packing::none, packing::a, packing::b, packing::both}) CHECK(says(rows, how) == "ok");
+    CHECK(says(a_by_columns, packing::none) == "policy.packing = 1 is not supported; the nearest that is 2");
+    CHECK(says(a_by_columns, packing::b) == "policy.packing = 3 is not supported; the nearest that is 4");
+    CHECK(says(a_by_columns, packing::a) == "ok");
+    CHECK(says(b_by_columns, packing::none) == "policy.packing = 1 is not supported; the nearest that is 3");
+    CHECK(says(b_by_columns, packing::a) == "policy.packing = 2 is not supported; the nearest that is 4");
+    CHECK(says(b_by_columns, packing::both) == "ok");
+    CHECK(says(a_by_columns, packing::dynamic) == "ok");
 }
 
 TEST_CASE("B37 packing: memory too small or not aligned, B of other extents") {

@@ -972,7 +972,7 @@ TEST_CASE("random shapes, layouts, blocks and workers against f64") {
             if (form & 32) p.block.kc = static_cast<int>(source.between(1, k + 1));
             if (form & 64) p.block.mc = static_cast<int>(source.between(1, m + 1));
             if (form & 128) p.block.nc = static_cast<int>(source.between(1, n + 1));
-            if (form & 256) p.packing = hone::packing::a;
+            if (form & 256) p.packing = hone::packing::both;
             guarded<float> am(test::span_of(m, k, la)), bm(test::span_of(k, n, lb)), cm(test::span_of(m, n, lc));
             matrix<float> a(am, m, k, la), b(bm, k, n, lb), c(cm, m, n, lc);
             a.fill(source);
@@ -1102,13 +1102,15 @@ TEST_CASE("every instruction set with FMA gives the same bits, packed or not, wh
     int compared = 0;
     for (const kernel& kn : test::kernels()) {
         if (!test::reproducible(kn.isa)) continue;
-        for (hone::packing packing : {hone::packing::dynamic, hone::packing::a}) {
+        using hone::packing;
+        for (packing how : {packing::dynamic, packing::none, packing::a, packing::b, packing::both}) {
             std::vector<float> c(static_cast<std::size_t>(m * n));
             hone::policy p = kn.policy();
-            p.packing = packing;
+            p.packing = how;
             const auto plan = hone::plan({.m = m, .n = n, .k = k, .alpha = 1.1}, p);
             REQUIRE(plan.status() == hone::status{});
-            CHECK(plan->explain().packs_a == (packing == hone::packing::a));
+            CHECK(plan->explain().packs_a == (how == packing::a || how == packing::both));
+            if (how != packing::dynamic) CHECK(plan->explain().packs_b == (how == packing::b || how == packing::both));
             REQUIRE(plan->run(hone::row_major<const float>(a.data(), m, k),
                               hone::row_major<const float>(b.data(), k, n),
                               hone::row_major(c.data(), m, n)) == hone::status{});

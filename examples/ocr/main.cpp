@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
-#include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -33,10 +32,7 @@ public:
     progress_line(bool asked, std::size_t pictures) : on_(asked || (pictures >= 4 && isatty(STDERR_FILENO) != 0)) {}
     void show(std::size_t done, std::size_t all, const std::string& name) const {
         if (!on_) return;
-        if (done == all)
-            std::fprintf(stderr, "\r\033[K");
-        else
-            std::fprintf(stderr, "\r\033[K[%zu/%zu] %s", done + 1, all, name.c_str());
+        std::fprintf(stderr, "\r\033[K[%zu/%zu] %s", done + 1, all, name.c_str());
         std::fflush(stderr);
     }
     void clear() const {
@@ -107,13 +103,11 @@ int run(const arguments& a) {
     int code = 0;
     if (!a.verify.empty()) {
         const progress_line progress(a.progress, SIZE_MAX);
-        const bool good =
-            ocr::verify(r, a.verify, a.detection, [&](std::size_t done, std::size_t all, const std::string& name) {
-                if (done < all)
-                    progress.show(done, all, name);
-                else
-                    progress.clear();
-            });
+        const auto show = [&](std::size_t done, std::size_t all, const std::string& name) {
+            if (name.empty()) progress.clear();
+            else progress.show(done, all, name);
+        };
+        const bool good = ocr::verify(r, a.verify, a.detection, show);
         ocr::print_kernels(r.sessions());
         code = good ? 0 : 1;
     } else {

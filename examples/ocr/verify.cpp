@@ -86,7 +86,7 @@ bool verify(reader& r, const std::string& directory, const detection_options& op
         const std::size_t page_right =
             wanted.size() - std::min(wanted.size(), edit_distance(wanted, visible_characters(text)));
         const bool good = static_cast<double>(page_right) >= least_page * static_cast<double>(wanted.size());
-        progress(k + 1, pages.size(), name);
+        progress(k + 1, pages.size(), {});
         std::printf("%-24s %5zu of %5zu characters right  %6.2f %%  %s  (%.2f s)\n", name.c_str(), page_right,
                     wanted.size(), percent(page_right, wanted.size()), good ? "good" : "BAD: below 90 %", seconds);
         std::fflush(stdout);

@@ -221,7 +221,7 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     const bool typed = e.c_size == size && desc.output.c == 1;
     d.plain_stages = e.plain && typed;
     d.sums_in_output = typed && !e.views_c;
-    d.workers = concurrency < 1 ? 1 : concurrency;
+    d.workers = concurrency < 1 ? 1 : concurrency < max_workers ? concurrency : max_workers;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
     return {};
 }
@@ -430,7 +430,7 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     const parts p = parts_of(d, ctx.executor.concurrency());
     const conv_shared shared = shared_of(d, filter == nullptr);
     const conv_scratch each = task_scratch(d);
-    const expected<std::byte*> memory = scratch_from(ctx, shared.bytes() + each.bytes() * p.rows * p.cols);
+    const borrowed_scratch memory(ctx, shared.bytes() + each.bytes() * p.rows * p.cols);
     if (!memory) return memory.status();
 
     conv_job<T> job;
@@ -510,7 +510,8 @@ public:
     using stored = typename E::template stored<T>;  // what the output holds
     static constexpr bool nothrow = E::nothrow || !HONE_EXCEPTIONS;
 
-    // Bytes run() needs from context.scratch when its executor runs `workers` at once; weights packed beforehand or not.
+    // Bytes run() needs from context.scratch where its executor's concurrency() is `workers`; weights packed beforehand or
+    // not.
     HONE_INLINE index_t scratch_bytes(int workers = 1, bool packed = false) const { return detail::scratch_of(d_, packed, workers); }
 
     // Bytes pack() needs: a header and the weights.

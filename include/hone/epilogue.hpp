@@ -154,8 +154,8 @@ struct column_vector {
     index_t size = -1;  // -1: not known, the caller answers for it
 
     HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
-        if (data == nullptr && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.cols};
         if (size >= 0 && size != e.cols) return {code::mismatch, argument::epilogue_vector, size, e.cols};
+        if (data == nullptr && e.rows > 0 && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.cols};
         return {};
     }
 };

@@ -129,7 +129,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
                 best = &k;
             }
         }
-        if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, list.row[0].nr};
+        if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, e.halves ? 2 * list.row[0].panel : list.row[0].nr};
         d.kernel = *best;
     }
     d.isa_from_policy = p.isa != isa::dynamic;
@@ -147,12 +147,19 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     d.nc = least(round_up(least(d.nc, most(desc.n, 1)), unit), INT32_MAX / unit * unit);
     d.desc = desc;
     d.c_size = e.c_size;
-    d.pack_a = desc.a.col != 1 || p.packing == packing::a;
-    d.b_in_place = place_b(kn, desc.m, desc.n, desc.b.col) && !e.halves;
+    const bool want_a = p.packing == packing::a || p.packing == packing::both, want_b = p.packing == packing::b || p.packing == packing::both;
+    d.pack_a = desc.a.col != 1 || want_a;
+    const bool placeable = desc.b.col == 1 && !e.halves;
+    d.b_in_place = placeable && (p.packing == packing::dynamic ? place_b(kn, desc.m, desc.n) : !want_b);
+    if (p.packing != packing::dynamic) {
+        constexpr auto a = static_cast<index_t>(packing::a), b = static_cast<index_t>(packing::b), both = static_cast<index_t>(packing::both);
+        if (d.pack_a && !want_a) return {code::unsupported, argument::policy_packing, static_cast<index_t>(p.packing), want_b ? both : a};
+        if (!placeable && !want_b) return {code::unsupported, argument::policy_packing, static_cast<index_t>(p.packing), p.packing == packing::none ? b : both};
+    }
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
     d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && d.kc < desc.k;
-    d.workers = concurrency < 1 ? 1 : concurrency;
+    d.workers = concurrency < 1 ? 1 : concurrency < max_workers ? concurrency : max_workers;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
     const index_t tiles = ceil_div(desc.m, kn.mr) * ceil_div(desc.n, kn.nr);
     d.workers = static_cast<int>(least(d.workers, most(tiles, 1)));
@@ -278,7 +285,7 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
 
     const parts p = parts_of(d, b == nullptr, ctx.executor.concurrency());
     const gemm_scratch each = task_scratch(d, b == nullptr, p);
-    const expected<std::byte*> memory = scratch_from(ctx, each.bytes() * p.rows * p.cols);
+    const borrowed_scratch memory(ctx, each.bytes() * p.rows * p.cols);
     if (!memory) return memory.status();
 
     gemm_job<T> job;
@@ -332,7 +339,8 @@ public:
     using stored = typename E::template stored<T>;  // what C holds
     static constexpr bool nothrow = E::nothrow || !HONE_EXCEPTIONS;
 
-    // Bytes run() needs from context.scratch when its executor runs `workers` at once; B packed beforehand or not.
+    // Bytes run() needs from context.scratch where its executor's concurrency() is `workers`; B packed beforehand or not.
+    // Fewer workers can need more, as each has more to do: ask for every number that may occur.
     HONE_INLINE index_t scratch_bytes(int workers = 1, bool packed = false) const { return detail::scratch_of(d_, packed, workers); }
 
     // Bytes pack() needs: a header and the panels.

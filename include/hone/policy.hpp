@@ -19,8 +19,9 @@ namespace hone::inline HONE_ABI {
 // strict: one chain of fused multiply-adds per element, bitwise equal on every ISA with FMA. relaxed: any order.
 enum class numerics : std::uint8_t { strict, relaxed };
 
-// What is copied into panels before the kernel reads it. B always is, unless it comes packed.
-enum class packing : std::uint8_t { dynamic, none, a };
+// What is copied before the register tile reads it, B packed beforehand apart: neither, A only, B only, or both. Operands
+// that are not copied must have contiguous rows.
+enum class packing : std::uint8_t { dynamic, none, a, b, both };
 
 // How a convolution is computed.
 enum class algorithm : std::uint8_t { dynamic, implicit_gemm, depthwise };

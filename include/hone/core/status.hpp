@@ -82,7 +82,7 @@ HONE_INLINE constexpr const char* code_rule(code c) {
         "must equal",
         "must not be null: elements at stake are",
         "makes elements of C coincide; it must be at least",
-        "shares memory with C; elements that coincide are",
+        "or more elements shared with C; allowed are",
         "must be aligned to bytes",
         "is too small; bytes or elements needed are",
         "is not supported; the nearest that is",

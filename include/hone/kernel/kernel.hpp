@@ -21,9 +21,9 @@ inline constexpr index_t panel_floor = 16;  // elements: the least multiple of a
 template <class T>
 struct gemm_kernel {
     hone::isa isa = hone::isa::dynamic;
-    int mr = 0, nr = 0;                                                     // the full tile
-    int lanes = 0;                                                          // elements of a register
-    int panel = 0;                                                          // columns of a panel of packed B
+    int mr = 1, nr = 1;                                                     // the full tile
+    int lanes = 1;                                                          // elements of a register
+    int panel = 1;                                                          // columns of a panel of packed B
     micro_fn<T> micro[row_class_count][max_registers] = {};                 // (row class, registers of columns - 1)
     pack_fn<T> pack = nullptr;
 };

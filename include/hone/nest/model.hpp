@@ -42,8 +42,8 @@ inline blocking model_blocks(const machine::cache_info& c, int mr, int nr, int s
 // Whether B is read where it lies: packing reads and writes all of B once, reading it in place costs a page of address
 // translation per k and tile, so few rows of A are not worth the copy.
 template <class T>
-HONE_INLINE bool place_b(const gemm_kernel<T>& k, index_t m, index_t n, index_t b_col_stride) {
-    return b_col_stride == 1 && n >= k.panel && m <= 96;
+HONE_INLINE bool place_b(const gemm_kernel<T>& k, index_t m, index_t n) {
+    return n >= k.panel && m <= 96;
 }
 
 struct conv_blocks {
@@ -63,6 +63,8 @@ inline conv_blocks model_conv_blocks(const machine::cache_info& c, int mr, index
     b.mc = most(c.l2.bytes / 4 / size / b.nc / mr, 1) * mr;
     return b;
 }
+
+inline constexpr int max_workers = 1024;  // of one call, whatever an executor claims
 
 struct parts {
     int rows = 1, cols = 1;
