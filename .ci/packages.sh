@@ -5,7 +5,7 @@
 # Where to build: a folder of its own per kind of build, all under one ignored folder.
 build_root() { echo "${HONE_BUILD_DIR:-$root/build}"; }
 
-jobs() { echo "${HONE_JOBS:-$(nproc 2>/dev/null || echo 2)}"; }
+job_count() { echo "${HONE_JOBS:-$(nproc 2>/dev/null || echo 2)}"; }
 
 # Runs a command quietly and shows what it said only where it failed.
 quietly() {
@@ -92,5 +92,5 @@ configure_and_build() {
             rm -rf "$folder"
     fi
     quietly cmake -S "$root" -B "$folder" -DCMAKE_BUILD_TYPE=Release "${fetch[@]}" "$@"
-    quietly cmake --build "$folder" -j "$(jobs)"
+    quietly cmake --build "$folder" -j "$(job_count)"
 }

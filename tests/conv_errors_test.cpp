@@ -39,8 +39,12 @@ status planned_by(const hone::policy& p) {
 // Operands of that convolution, the output filled with a value that no convolution gives.
 struct operands {
     explicit operands(std::size_t more = 0)
-        : in(6 * 5 * 4 + more, 1.0f), filter(6 * 4 * 9, 2.0f), out(4 * 3 * 6, 77.0f), vi(hone::nhwc<const float>(in.data(), 1, 6, 5, 4)),
-          vf(hone::oihw<const float>(filter.data(), 6, 4, 3, 3)), vo(hone::nhwc(out.data(), 1, 4, 3, 6)) {}
+        : in(6 * 5 * 4 + more, 1.0f),
+          filter(6 * 4 * 9, 2.0f),
+          out(4 * 3 * 6, 77.0f),
+          vi(hone::nhwc<const float>(in.data(), 1, 6, 5, 4)),
+          vf(hone::oihw<const float>(filter.data(), 6, 4, 3, 3)),
+          vo(hone::nhwc(out.data(), 1, 4, 3, 6)) {}
     bool untouched() const {
         return std::all_of(in.begin(), in.end(), [](float x) { return x == 1.0f; }) &&
                std::all_of(filter.begin(), filter.end(), [](float x) { return x == 2.0f; }) &&
@@ -61,15 +65,22 @@ const char* best() { return hone::isa_name(hone::explain().best); }
 
 TEST_CASE("convolution errors: least values") {
     check(planned([](conv_desc&) {}), {}, "ok");
-    check(planned([](conv_desc& d) { d.n = -1; }), {code::negative, argument::input_n, -1, 0}, "input.n = -1 must be at least 0");
-    check(planned([](conv_desc& d) { d.h = -6; }), {code::negative, argument::input_h, -6, 0}, "input.h = -6 must be at least 0");
+    check(planned([](conv_desc& d) { d.n = -1; }), {code::negative, argument::input_n, -1, 0},
+          "input.n = -1 must be at least 0");
+    check(planned([](conv_desc& d) { d.h = -6; }), {code::negative, argument::input_h, -6, 0},
+          "input.h = -6 must be at least 0");
     check(planned([](conv_desc& d) { d.w = INT64_MIN; }), {code::negative, argument::input_w, INT64_MIN, 0},
           "input.w = -9223372036854775808 must be at least 0");
-    check(planned([](conv_desc& d) { d.ic = -4; }), {code::negative, argument::input_c, -4, 0}, "input.c = -4 must be at least 0");
-    check(planned([](conv_desc& d) { d.oc = -1; }), {code::negative, argument::filter_oc, -1, 0}, "filter.oc = -1 must be at least 0");
-    check(planned([](conv_desc& d) { d.kh = 0; }), {code::negative, argument::filter_kh, 0, 1}, "filter.kh = 0 must be at least 1");
-    check(planned([](conv_desc& d) { d.kw = -3; }), {code::negative, argument::filter_kw, -3, 1}, "filter.kw = -3 must be at least 1");
-    check(planned([](conv_desc& d) { d.groups = 0; }), {code::negative, argument::conv_groups, 0, 1}, "conv.groups = 0 must be at least 1");
+    check(planned([](conv_desc& d) { d.ic = -4; }), {code::negative, argument::input_c, -4, 0},
+          "input.c = -4 must be at least 0");
+    check(planned([](conv_desc& d) { d.oc = -1; }), {code::negative, argument::filter_oc, -1, 0},
+          "filter.oc = -1 must be at least 0");
+    check(planned([](conv_desc& d) { d.kh = 0; }), {code::negative, argument::filter_kh, 0, 1},
+          "filter.kh = 0 must be at least 1");
+    check(planned([](conv_desc& d) { d.kw = -3; }), {code::negative, argument::filter_kw, -3, 1},
+          "filter.kw = -3 must be at least 1");
+    check(planned([](conv_desc& d) { d.groups = 0; }), {code::negative, argument::conv_groups, 0, 1},
+          "conv.groups = 0 must be at least 1");
     check(planned([](conv_desc& d) { d.window.stride_h = 0; }), {code::negative, argument::conv_stride, 0, 1},
           "conv.stride = 0 must be at least 1");
     check(planned([](conv_desc& d) { d.window.stride_w = -2; }), {code::negative, argument::conv_stride, -2, 1},
@@ -86,10 +97,10 @@ TEST_CASE("convolution errors: least values") {
           "conv.padding = -3 must be at least 0");
     check(planned([](conv_desc& d) { d.window.pad.right = -4; }), {code::negative, argument::conv_padding, -4, 0},
           "conv.padding = -4 must be at least 0");
-    check(planned([](conv_desc& d) { d.window.output_padding_h = -1; }), {code::negative, argument::conv_output_padding, -1, 0},
-          "conv.output_padding = -1 must be at least 0");
-    check(planned([](conv_desc& d) { d.window.output_padding_w = -1; }), {code::negative, argument::conv_output_padding, -1, 0},
-          "conv.output_padding = -1 must be at least 0");
+    check(planned([](conv_desc& d) { d.window.output_padding_h = -1; }),
+          {code::negative, argument::conv_output_padding, -1, 0}, "conv.output_padding = -1 must be at least 0");
+    check(planned([](conv_desc& d) { d.window.output_padding_w = -1; }),
+          {code::negative, argument::conv_output_padding, -1, 0}, "conv.output_padding = -1 must be at least 0");
 }
 
 TEST_CASE("convolution errors: groups divide the channels") {
@@ -101,10 +112,10 @@ TEST_CASE("convolution errors: groups divide the channels") {
 }
 
 TEST_CASE("convolution errors: output padding stays below the stride or the dilation") {
-    check(planned([](conv_desc& d) { d.window.output_padding_h = 1; }), {code::too_large, argument::conv_output_padding, 1, 0},
-          "conv.output_padding = 1 must be at most 0");
-    check(planned([](conv_desc& d) { d.window.output_padding_w = 1; }), {code::too_large, argument::conv_output_padding, 1, 0},
-          "conv.output_padding = 1 must be at most 0");
+    check(planned([](conv_desc& d) { d.window.output_padding_h = 1; }),
+          {code::too_large, argument::conv_output_padding, 1, 0}, "conv.output_padding = 1 must be at most 0");
+    check(planned([](conv_desc& d) { d.window.output_padding_w = 1; }),
+          {code::too_large, argument::conv_output_padding, 1, 0}, "conv.output_padding = 1 must be at most 0");
     // Without transposition even where a stride would leave room.
     check(planned([](conv_desc& d) {
               d.window.stride_h = 2;
@@ -112,12 +123,25 @@ TEST_CASE("convolution errors: output padding stays below the stride or the dila
           }),
           {code::too_large, argument::conv_output_padding, 1, 0}, "conv.output_padding = 1 must be at most 0");
     for (index_t stride : {1, 2, 5}) {
-        const std::string words = "conv.output_padding = " + std::to_string(stride) + " must be at most " + std::to_string(stride - 1);
+        const std::string words =
+            "conv.output_padding = " + std::to_string(stride) + " must be at most " + std::to_string(stride - 1);
         const status want{code::too_large, argument::conv_output_padding, stride, stride - 1};
-        check(planned([=](conv_desc& d) { d.window = {.stride_h = stride, .transposed = true, .output_padding_h = stride}; }), want, words);
-        check(planned([=](conv_desc& d) { d.window = {.stride_w = stride, .transposed = true, .output_padding_w = stride}; }), want, words);
-        check(planned([=](conv_desc& d) { d.window = {.dilation_w = stride, .transposed = true, .output_padding_w = stride}; }), want, words);
-        check(planned([=](conv_desc& d) { d.window = {.stride_h = stride, .transposed = true, .output_padding_h = stride - 1}; }), {}, "ok");
+        check(planned([=](conv_desc& d) {
+                  d.window = {.stride_h = stride, .transposed = true, .output_padding_h = stride};
+              }),
+              want, words);
+        check(planned([=](conv_desc& d) {
+                  d.window = {.stride_w = stride, .transposed = true, .output_padding_w = stride};
+              }),
+              want, words);
+        check(planned([=](conv_desc& d) {
+                  d.window = {.dilation_w = stride, .transposed = true, .output_padding_w = stride};
+              }),
+              want, words);
+        check(planned([=](conv_desc& d) {
+                  d.window = {.stride_h = stride, .transposed = true, .output_padding_h = stride - 1};
+              }),
+              {}, "ok");
     }
 }
 
@@ -126,31 +150,40 @@ TEST_CASE("convolution errors: sizes that 64 bits do not hold") {
         return std::string(what) + " = " + std::to_string(value) + " must be at most " + std::to_string(most);
     };
     const index_t huge = INT64_MAX;
-    check(planned([=](conv_desc& d) { d.n = huge; }), {code::too_large, argument::input_n, huge, limit}, wide("input.n", huge, limit));
+    check(planned([=](conv_desc& d) { d.n = huge; }), {code::too_large, argument::input_n, huge, limit},
+          wide("input.n", huge, limit));
     check(planned([=](conv_desc& d) { d.h = limit + 1; }), {code::too_large, argument::input_h, limit + 1, limit},
           wide("input.h", limit + 1, limit));
-    check(planned([=](conv_desc& d) { d.w = huge; }), {code::too_large, argument::input_w, huge, limit}, wide("input.w", huge, limit));
-    check(planned([=](conv_desc& d) { d.ic = huge; }), {code::too_large, argument::input_c, huge, limit}, wide("input.c", huge, limit));
-    check(planned([=](conv_desc& d) { d.oc = huge; }), {code::too_large, argument::filter_oc, huge, limit}, wide("filter.oc", huge, limit));
-    check(planned([=](conv_desc& d) { d.kh = huge; }), {code::too_large, argument::filter_kh, huge, limit}, wide("filter.kh", huge, limit));
-    check(planned([=](conv_desc& d) { d.kw = huge; }), {code::too_large, argument::filter_kw, huge, limit}, wide("filter.kw", huge, limit));
+    check(planned([=](conv_desc& d) { d.w = huge; }), {code::too_large, argument::input_w, huge, limit},
+          wide("input.w", huge, limit));
+    check(planned([=](conv_desc& d) { d.ic = huge; }), {code::too_large, argument::input_c, huge, limit},
+          wide("input.c", huge, limit));
+    check(planned([=](conv_desc& d) { d.oc = huge; }), {code::too_large, argument::filter_oc, huge, limit},
+          wide("filter.oc", huge, limit));
+    check(planned([=](conv_desc& d) { d.kh = huge; }), {code::too_large, argument::filter_kh, huge, limit},
+          wide("filter.kh", huge, limit));
+    check(planned([=](conv_desc& d) { d.kw = huge; }), {code::too_large, argument::filter_kw, huge, limit},
+          wide("filter.kw", huge, limit));
     check(planned([=](conv_desc& d) { d.groups = huge; }), {code::too_large, argument::conv_groups, huge, limit},
           wide("conv.groups", huge, limit));
-    check(planned([=](conv_desc& d) { d.window.stride_h = huge; }), {code::too_large, argument::conv_stride, huge, limit},
-          wide("conv.stride", huge, limit));
-    check(planned([=](conv_desc& d) { d.window.dilation_w = huge; }), {code::too_large, argument::conv_dilation, huge, limit},
-          wide("conv.dilation", huge, limit));
-    check(planned([=](conv_desc& d) { d.window.pad.right = huge; }), {code::too_large, argument::conv_padding, huge, limit},
-          wide("conv.padding", huge, limit));
-    check(planned([=](conv_desc& d) { d.window.output_padding_h = huge; }), {code::too_large, argument::conv_output_padding, huge, limit},
-          wide("conv.output_padding", huge, limit));
+    check(planned([=](conv_desc& d) { d.window.stride_h = huge; }),
+          {code::too_large, argument::conv_stride, huge, limit}, wide("conv.stride", huge, limit));
+    check(planned([=](conv_desc& d) { d.window.dilation_w = huge; }),
+          {code::too_large, argument::conv_dilation, huge, limit}, wide("conv.dilation", huge, limit));
+    check(planned([=](conv_desc& d) { d.window.pad.right = huge; }),
+          {code::too_large, argument::conv_padding, huge, limit}, wide("conv.padding", huge, limit));
+    check(planned([=](conv_desc& d) { d.window.output_padding_h = huge; }),
+          {code::too_large, argument::conv_output_padding, huge, limit}, wide("conv.output_padding", huge, limit));
     // Products.
     check(planned([=](conv_desc& d) { d.window.dilation_h = limit / 3 + 1; }),
-          {code::too_large, argument::conv_dilation, limit / 3 + 1, limit / 3}, wide("conv.dilation", limit / 3 + 1, limit / 3));
-    check(planned([=](conv_desc& d) { d.window.stride_w = limit / 5 + 1; }), {code::too_large, argument::conv_stride, limit / 5 + 1, limit / 5},
+          {code::too_large, argument::conv_dilation, limit / 3 + 1, limit / 3},
+          wide("conv.dilation", limit / 3 + 1, limit / 3));
+    check(planned([=](conv_desc& d) { d.window.stride_w = limit / 5 + 1; }),
+          {code::too_large, argument::conv_stride, limit / 5 + 1, limit / 5},
           wide("conv.stride", limit / 5 + 1, limit / 5));
     const index_t m2 = index_t{1} << 21, m20 = index_t{1} << 20;
-    check(planned([=](conv_desc& d) { d.kh = d.kw = m2; }), {code::too_large, argument::filter_kh, m2, limit}, wide("filter.kh", m2, limit));
+    check(planned([=](conv_desc& d) { d.kh = d.kw = m2; }), {code::too_large, argument::filter_kh, m2, limit},
+          wide("filter.kh", m2, limit));
     check(planned([=](conv_desc& d) {
               d.h = limit;
               d.w = 3;
@@ -181,10 +214,16 @@ TEST_CASE("convolution errors: sizes that 64 bits do not hold") {
               d.oc = d.kh = d.kw = 1;
               d.window.stride_h = d.window.stride_w = m20;
           }),
-          {code::too_large, argument::input_stride, 4 * elements, most_bytes}, wide("input strides", 4 * elements, most_bytes));
-    check(planned([=](conv_desc& d) { d.input = {1, INT64_MAX / 2, 4, 1}; }),
-          {code::too_large, argument::input_stride, INT64_MAX / 2, most_bytes}, wide("input strides", INT64_MAX / 2, most_bytes));
-    check(planned([=](conv_desc& d) { d.output = {1, 18, -(INT64_MAX / 3 * 2), 1}; }),
+          {code::too_large, argument::input_stride, 4 * elements, most_bytes},
+          wide("input strides", 4 * elements, most_bytes));
+    check(planned([=](conv_desc& d) {
+              d.input = {1, INT64_MAX / 2, 4, 1};
+          }),
+          {code::too_large, argument::input_stride, INT64_MAX / 2, most_bytes},
+          wide("input strides", INT64_MAX / 2, most_bytes));
+    check(planned([=](conv_desc& d) {
+              d.output = {1, 18, -(INT64_MAX / 3 * 2), 1};
+          }),
           {code::too_large, argument::output_stride, -(INT64_MAX / 3 * 2), most_bytes},
           wide("output strides", -(INT64_MAX / 3 * 2), most_bytes));
     // Strides given in part: the others are unset, not guessed.
@@ -193,17 +232,27 @@ TEST_CASE("convolution errors: sizes that 64 bits do not hold") {
 }
 
 TEST_CASE("convolution errors: elements of the output that coincide") {
-    check(planned([](conv_desc& d) { d.output = {72, 18, 6, 0}; }), {code::bad_stride, argument::output_stride, 0, 1},
+    check(planned([](conv_desc& d) {
+              d.output = {72, 18, 6, 0};
+          }),
+          {code::bad_stride, argument::output_stride, 0, 1},
           "output strides = 0 makes elements of C coincide; it must be at least 1");
-    check(planned([](conv_desc& d) { d.output = {72, 18, 5, 1}; }), {code::bad_stride, argument::output_stride, 5, 6},
+    check(planned([](conv_desc& d) {
+              d.output = {72, 18, 5, 1};
+          }),
+          {code::bad_stride, argument::output_stride, 5, 6},
           "output strides = 5 makes elements of C coincide; it must be at least 6");
-    check(planned([](conv_desc& d) { d.output = {72, 12, 6, 1}; }), {code::bad_stride, argument::output_stride, 12, 18},
+    check(planned([](conv_desc& d) {
+              d.output = {72, 12, 6, 1};
+          }),
+          {code::bad_stride, argument::output_stride, 12, 18},
           "output strides = 12 makes elements of C coincide; it must be at least 18");
     check(planned([](conv_desc& d) {
               d.n = 2;
               d.output = {0, 18, 6, 1};
           }),
-          {code::bad_stride, argument::output_stride, 0, 1}, "output strides = 0 makes elements of C coincide; it must be at least 1");
+          {code::bad_stride, argument::output_stride, 0, 1},
+          "output strides = 0 makes elements of C coincide; it must be at least 1");
     // Of one extent the stride means nothing; an empty output has no elements; an input may repeat itself.
     check(planned([](conv_desc& d) { d.output = {0, 18, 6, 1}; }), {}, "ok");
     check(planned([](conv_desc& d) {
@@ -223,8 +272,10 @@ TEST_CASE("convolution errors: policies") {
     for (int i = 1; i < hone::isa_count; ++i) {
         const isa id = static_cast<isa>(i);
         if (hone::available(id)) continue;
-        check(planned_by({.isa = id}), {code::isa_unavailable, argument::policy_isa, i, static_cast<int>(hone::explain().best)},
-              std::string("policy.isa = ") + hone::isa_name(id) + " cannot run here; the best that can is isa " + best());
+        check(
+            planned_by({.isa = id}),
+            {code::isa_unavailable, argument::policy_isa, i, static_cast<int>(hone::explain().best)},
+            std::string("policy.isa = ") + hone::isa_name(id) + " cannot run here; the best that can is isa " + best());
     }
     const isa s = isa::scalar;
     check(planned_by({.isa = s, .tile = {5, 4}}), {code::bad_policy, argument::policy_tile, 5, 16},
@@ -251,7 +302,8 @@ TEST_CASE("convolution errors: policies") {
           "policy.threads = -1 breaks the rule of validate<P>(); the limit is 0");
     check(planned_by({.algorithm = hone::algorithm::depthwise}), {code::unsupported, argument::policy_algorithm, 2, 1},
           "policy.algorithm = 2 is not supported; the nearest that is 1");
-    check(planned_by({.algorithm = static_cast<hone::algorithm>(9)}), {code::bad_policy, argument::policy_algorithm, 9, 2},
+    check(planned_by({.algorithm = static_cast<hone::algorithm>(9)}),
+          {code::bad_policy, argument::policy_algorithm, 9, 2},
           "policy.algorithm = 9 breaks the rule of validate<P>(); the limit is 2");
     CHECK(planned_by({.precision = {.a = hone::dtype::u8}}).argument == argument::policy_precision);
 }
@@ -282,21 +334,28 @@ TEST_CASE("convolution errors: views that are not the plan's") {
     in([](auto& v) { v.h = 5; }, {code::mismatch, argument::input_h, 5, 6}, "input.h = 5 must equal 6");
     in([](auto& v) { v.w = 0; }, {code::mismatch, argument::input_w, 0, 5}, "input.w = 0 must equal 5");
     in([](auto& v) { v.c = -4; }, {code::mismatch, argument::input_c, -4, 4}, "input.c = -4 must equal 4");
-    in([](auto& v) { v.h_stride = 21; }, {code::mismatch, argument::input_stride, 21, 20}, "input strides = 21 must equal 20");
-    in([](auto& v) { v.w_stride = 5; }, {code::mismatch, argument::input_stride, 5, 4}, "input strides = 5 must equal 4");
-    in([](auto& v) { v.c_stride = -1; }, {code::mismatch, argument::input_stride, -1, 1}, "input strides = -1 must equal 1");
+    in([](auto& v) { v.h_stride = 21; }, {code::mismatch, argument::input_stride, 21, 20},
+       "input strides = 21 must equal 20");
+    in([](auto& v) { v.w_stride = 5; }, {code::mismatch, argument::input_stride, 5, 4},
+       "input strides = 5 must equal 4");
+    in([](auto& v) { v.c_stride = -1; }, {code::mismatch, argument::input_stride, -1, 1},
+       "input strides = -1 must equal 1");
     in([](auto& v) { v.data = nullptr; }, {code::null_pointer, argument::input_data, 0, 120},
        "input.data = 0 must not be null: elements at stake are 120");
     out([](auto& v) { v.n = 0; }, {code::mismatch, argument::output_n, 0, 1}, "output.n = 0 must equal 1");
     out([](auto& v) { v.h = 6; }, {code::mismatch, argument::output_h, 6, 4}, "output.h = 6 must equal 4");
     out([](auto& v) { v.w = 5; }, {code::mismatch, argument::output_w, 5, 3}, "output.w = 5 must equal 3");
     out([](auto& v) { v.c = 4; }, {code::mismatch, argument::output_c, 4, 6}, "output.c = 4 must equal 6");
-    out([](auto& v) { v.h_stride = 19; }, {code::mismatch, argument::output_stride, 19, 18}, "output strides = 19 must equal 18");
-    out([](auto& v) { v.w_stride = 7; }, {code::mismatch, argument::output_stride, 7, 6}, "output strides = 7 must equal 6");
-    out([](auto& v) { v.c_stride = 2; }, {code::mismatch, argument::output_stride, 2, 1}, "output strides = 2 must equal 1");
+    out([](auto& v) { v.h_stride = 19; }, {code::mismatch, argument::output_stride, 19, 18},
+        "output strides = 19 must equal 18");
+    out([](auto& v) { v.w_stride = 7; }, {code::mismatch, argument::output_stride, 7, 6},
+        "output strides = 7 must equal 6");
+    out([](auto& v) { v.c_stride = 2; }, {code::mismatch, argument::output_stride, 2, 1},
+        "output strides = 2 must equal 1");
     out([](auto& v) { v.data = nullptr; }, {code::null_pointer, argument::output_data, 0, 72},
         "output.data = 0 must not be null: elements at stake are 72");
-    filter([](auto& v) { v.groups = 2; }, {code::mismatch, argument::filter_groups, 2, 1}, "filter.groups = 2 must equal 1");
+    filter([](auto& v) { v.groups = 2; }, {code::mismatch, argument::filter_groups, 2, 1},
+           "filter.groups = 2 must equal 1");
     filter([](auto& v) { v.oc = 5; }, {code::mismatch, argument::filter_oc, 5, 6}, "filter.oc = 5 must equal 6");
     filter([](auto& v) { v.ic = 6; }, {code::mismatch, argument::filter_ic, 6, 4}, "filter.ic = 6 must equal 4");
     filter([](auto& v) { v.kh = 1; }, {code::mismatch, argument::filter_kh, 1, 3}, "filter.kh = 1 must equal 3");
@@ -315,14 +374,17 @@ TEST_CASE("convolution errors: views that are not the plan's") {
 
 TEST_CASE("convolution errors: one call checks what a plan checks") {
     operands o;
-    check(hone::conv(o.vi, o.vf, o.vo, {.stride_h = 0}), {code::negative, argument::conv_stride, 0, 1}, "conv.stride = 0 must be at least 1");
-    check(hone::conv(o.vi, o.vf, o.vo, {.pad = {1, 1, 1, 1}}), {code::mismatch, argument::output_h, 4, 6}, "output.h = 4 must equal 6");
-    check(hone::conv(o.vi, hone::oihw<const float>(o.filter.data(), 6, 2, 3, 3), o.vo), {code::mismatch, argument::filter_ic, 2, 4},
-          "filter.ic = 2 must equal 4");
-    check(hone::conv(o.vi, hone::oihw<const float>(o.filter.data(), 3, 4, 3, 3), o.vo), {code::mismatch, argument::output_c, 6, 3},
-          "output.c = 6 must equal 3");
+    check(hone::conv(o.vi, o.vf, o.vo, {.stride_h = 0}), {code::negative, argument::conv_stride, 0, 1},
+          "conv.stride = 0 must be at least 1");
+    check(hone::conv(o.vi, o.vf, o.vo, {.pad = {1, 1, 1, 1}}), {code::mismatch, argument::output_h, 4, 6},
+          "output.h = 4 must equal 6");
+    check(hone::conv(o.vi, hone::oihw<const float>(o.filter.data(), 6, 2, 3, 3), o.vo),
+          {code::mismatch, argument::filter_ic, 2, 4}, "filter.ic = 2 must equal 4");
+    check(hone::conv(o.vi, hone::oihw<const float>(o.filter.data(), 3, 4, 3, 3), o.vo),
+          {code::mismatch, argument::output_c, 6, 3}, "output.c = 6 must equal 3");
     // Output written for another kind of convolution.
-    check(hone::conv(o.vi, o.vf, o.vo, {.transposed = true}), {code::mismatch, argument::output_h, 4, 8}, "output.h = 4 must equal 8");
+    check(hone::conv(o.vi, o.vf, o.vo, {.transposed = true}), {code::mismatch, argument::output_h, 4, 8},
+          "output.h = 4 must equal 8");
     CHECK(o.untouched());
     CHECK(hone::conv(o.vi, o.vf, o.vo).ok());
     CHECK(o.computed());
@@ -334,8 +396,10 @@ TEST_CASE("convolution errors: nothing to do needs no memory") {
     for (bool transposed : {false, true}) {
         const hone::conv_window w{.transposed = transposed};
         const auto f = hone::oihw(none, 0, 4, 1, 1);
-        CHECK(hone::conv(hone::nhwc(none, 0, 6, 5, 4), hone::oihw(none, 0, 4, 1, 1), hone::nhwc(nowhere, 0, 6, 5, 0), w).ok());
-        CHECK(hone::conv(hone::nhwc(none, 0, 6, 5, 0), hone::oihw(none, 3, 0, 1, 1), hone::nhwc(nowhere, 0, 6, 5, 3), w).ok());
+        CHECK(hone::conv(hone::nhwc(none, 0, 6, 5, 4), hone::oihw(none, 0, 4, 1, 1), hone::nhwc(nowhere, 0, 6, 5, 0), w)
+                  .ok());
+        CHECK(hone::conv(hone::nhwc(none, 0, 6, 5, 0), hone::oihw(none, 3, 0, 1, 1), hone::nhwc(nowhere, 0, 6, 5, 3), w)
+                  .ok());
         const float in[4] = {1, 2, 3, 4};
         CHECK(hone::conv(hone::nhwc(in, 1, 1, 1, 4), f, hone::nhwc(nowhere, 1, 1, 1, 0), w).ok());
     }
@@ -355,9 +419,13 @@ TEST_CASE("convolution errors: nothing to do needs no memory") {
     // No input: sums of nothing, through the epilogue; the input's and the filter's pointers are not looked at.
     float out[4] = {9, 9, 9, 9};
     const float bias[1] = {5};
-    CHECK(hone::conv(hone::nhwc(none, 1, 2, 2, 0), hone::oihw(none, 1, 0, 1, 1), hone::nhwc(out, 1, 2, 2, 1), {}, hone::bias(bias)).ok());
+    CHECK(hone::conv(hone::nhwc(none, 1, 2, 2, 0), hone::oihw(none, 1, 0, 1, 1), hone::nhwc(out, 1, 2, 2, 1), {},
+                     hone::bias(bias))
+              .ok());
     CHECK(std::vector<float>(out, out + 4) == std::vector<float>(4, 5.0f));
-    CHECK(hone::conv(hone::nhwc(none, 1, 0, 2, 1), hone::oihw(filter, 1, 1, 1, 1), hone::nhwc(out, 1, 2, 2, 1), {.pad = {1, 0, 1, 0}}).ok());
+    CHECK(hone::conv(hone::nhwc(none, 1, 0, 2, 1), hone::oihw(filter, 1, 1, 1, 1), hone::nhwc(out, 1, 2, 2, 1),
+                     {.pad = {1, 0, 1, 0}})
+              .ok());
     CHECK(std::vector<float>(out, out + 4) == std::vector<float>(4, 0.0f));
 }
 
@@ -373,7 +441,8 @@ TEST_CASE("convolution errors: scratch") {
     hone::context ctx;
     ctx.scratch = {memory.data(), static_cast<std::size_t>(bytes) - 1};
     check(plan->run(o.vi, o.vf, o.vo, hone::identity, ctx), {code::too_small, argument::scratch, bytes - 1, bytes},
-          "scratch = " + std::to_string(bytes - 1) + " is too small; bytes or elements needed are " + std::to_string(bytes));
+          "scratch = " + std::to_string(bytes - 1) + " is too small; bytes or elements needed are " +
+              std::to_string(bytes));
     ctx.scratch = {memory.data() + 8, static_cast<std::size_t>(bytes)};
     check(plan->run(o.vi, o.vf, o.vo, hone::identity, ctx), {code::misaligned, argument::scratch, 8, 64},
           "scratch = 8 must be aligned to bytes 64");
@@ -392,8 +461,10 @@ TEST_CASE("convolution errors: memory to pack into") {
     std::memset(memory.data(), 7, bytes + 64);
     check(plan->pack(o.vf, {memory.data(), bytes - 1}),
           {code::too_small, argument::memory, static_cast<index_t>(bytes) - 1, static_cast<index_t>(bytes)},
-          "memory = " + std::to_string(bytes - 1) + " is too small; bytes or elements needed are " + std::to_string(bytes));
-    check(plan->pack(o.vf, {memory.data() + 32, bytes}), {code::misaligned, argument::memory, 32, 64}, "memory = 32 must be aligned to bytes 64");
+          "memory = " + std::to_string(bytes - 1) + " is too small; bytes or elements needed are " +
+              std::to_string(bytes));
+    check(plan->pack(o.vf, {memory.data() + 32, bytes}), {code::misaligned, argument::memory, 32, 64},
+          "memory = 32 must be aligned to bytes 64");
     check(plan->pack(o.vf, {}), {code::too_small, argument::memory, 0, static_cast<index_t>(bytes)},
           "memory = 0 is too small; bytes or elements needed are " + std::to_string(bytes));
     CHECK(std::all_of(memory.data(), memory.data() + bytes + 64, [](std::byte b) { return b == std::byte{7}; }));
@@ -422,10 +493,18 @@ TEST_CASE("convolution errors: scratch that no machine has") {
     REQUIRE(plan);
     const index_t bytes = plan->scratch_bytes();
     CHECK(bytes > index_t{1} << 55);
-    const hone::image_view<const float> in{reinterpret_cast<const float*>(std::uintptr_t{1} << 41), 1, d.h, d.w, 2, 1, index_t{1} << 26, 1,
+    const hone::image_view<const float> in{reinterpret_cast<const float*>(std::uintptr_t{1} << 41),
+                                           1,
+                                           d.h,
+                                           d.w,
+                                           2,
+                                           1,
+                                           index_t{1} << 26,
+                                           1,
                                            index_t{1} << 52};
     const float filter[2] = {1, 2};
-    check(plan->run(in, hone::oihw(filter, 1, 2, 1, 1), hone::nhwc(reinterpret_cast<float*>(std::uintptr_t{1} << 30), 1, 1 << 12, 1 << 12, 1)),
+    check(plan->run(in, hone::oihw(filter, 1, 2, 1, 1),
+                    hone::nhwc(reinterpret_cast<float*>(std::uintptr_t{1} << 30), 1, 1 << 12, 1 << 12, 1)),
           {code::out_of_memory, argument::scratch, bytes, bytes},
           "scratch = " + std::to_string(bytes) + " could not be allocated; bytes asked were " + std::to_string(bytes));
     // The thread's own scratch works again afterwards.
@@ -441,17 +520,23 @@ TEST_CASE("convolution errors: epilogues") {
     const auto run = [&](const auto& e) { return hone::plan(d, hone::policy{}, e)->run(o.vi, o.vf, o.vo, e); };
     const std::vector<float> five(5), six(6);
     check(run(hone::bias(five)), {code::mismatch, argument::epilogue_vector, 5, 6}, "epilogue vector = 5 must equal 6");
-    check(run(hone::scale(five)), {code::mismatch, argument::epilogue_vector, 5, 6}, "epilogue vector = 5 must equal 6");
+    check(run(hone::scale(five)), {code::mismatch, argument::epilogue_vector, 5, 6},
+          "epilogue vector = 5 must equal 6");
     check(run(hone::bias(static_cast<const float*>(nullptr))), {code::null_pointer, argument::epilogue_vector, 0, 6},
           "epilogue vector = 0 must not be null: elements at stake are 6");
     check(run(hone::relu | hone::bias(six) | hone::bias(five)), {code::mismatch, argument::epilogue_vector, 5, 6},
           "epilogue vector = 5 must equal 6");
-    check(run(hone::clip(1, -1)), {code::too_large, argument::epilogue_bounds, 1, -1}, "epilogue bounds = 1 must be at most -1");
+    check(run(hone::clip(1, -1)), {code::too_large, argument::epilogue_bounds, 1, -1},
+          "epilogue bounds = 1 must be at most -1");
     const std::vector<float> other(100);
-    check(run(hone::add(hone::nhwc(other.data(), 2, 4, 3, 6))), {code::mismatch, argument::epilogue_view, 2, 1}, "epilogue view = 2 must equal 1");
-    check(run(hone::add(hone::nhwc(other.data(), 1, 3, 3, 6))), {code::mismatch, argument::epilogue_view, 3, 4}, "epilogue view = 3 must equal 4");
-    check(run(hone::mul(hone::nhwc(other.data(), 1, 4, 4, 6))), {code::mismatch, argument::epilogue_view, 4, 3}, "epilogue view = 4 must equal 3");
-    check(run(hone::mul(hone::nhwc(other.data(), 1, 4, 3, 5))), {code::mismatch, argument::epilogue_view, 5, 6}, "epilogue view = 5 must equal 6");
+    check(run(hone::add(hone::nhwc(other.data(), 2, 4, 3, 6))), {code::mismatch, argument::epilogue_view, 2, 1},
+          "epilogue view = 2 must equal 1");
+    check(run(hone::add(hone::nhwc(other.data(), 1, 3, 3, 6))), {code::mismatch, argument::epilogue_view, 3, 4},
+          "epilogue view = 3 must equal 4");
+    check(run(hone::mul(hone::nhwc(other.data(), 1, 4, 4, 6))), {code::mismatch, argument::epilogue_view, 4, 3},
+          "epilogue view = 4 must equal 3");
+    check(run(hone::mul(hone::nhwc(other.data(), 1, 4, 3, 5))), {code::mismatch, argument::epilogue_view, 5, 6},
+          "epilogue view = 5 must equal 6");
     check(run(hone::add(hone::row_major(other.data(), 11, 6))), {code::mismatch, argument::epilogue_view, 11, 12},
           "epilogue view = 11 must equal 12");
     CHECK(run(hone::add(hone::nhwc(static_cast<const float*>(nullptr), 1, 4, 3, 6))).code == code::null_pointer);
@@ -487,12 +572,15 @@ TEST_CASE("convolution errors: an output that shares elements with what it is ma
     REQUIRE(plan);
     hone::aligned_buffer packed(static_cast<std::size_t>(plan->packed_bytes()));
     REQUIRE(plan->pack(f, {packed.data(), packed.size()}).ok());
-    CHECK(plan->run(hone::nhwc<const float>(p, 1, 4, 4, 4), *hone::packed_view::open({packed.data(), packed.size()}), hone::nhwc(p, 1, 4, 4, 4)) == input);
+    CHECK(plan->run(hone::nhwc<const float>(p, 1, 4, 4, 4), *hone::packed_view::open({packed.data(), packed.size()}),
+                    hone::nhwc(p, 1, 4, 4, 4)) == input);
     // The filter.
     const status weights{code::overlap, argument::filter_data, 1, 0};
     CHECK(hone::conv(hone::nhwc(p + 256, 1, 4, 4, 4), hone::oihw(p, 4, 4, 1, 1), hone::nhwc(p, 1, 4, 4, 4)) == weights);
-    CHECK(hone::conv(hone::nhwc(p + 256, 1, 4, 4, 4), hone::oihw(p + 60, 4, 4, 1, 1), hone::nhwc(p, 1, 4, 4, 4)) == weights);
-    CHECK(hone::conv(hone::nhwc(p + 256, 1, 4, 4, 4), hone::oihw(p, 4, 4, 1, 1), hone::nhwc(p + 15, 1, 4, 4, 4)) == weights);
+    CHECK(hone::conv(hone::nhwc(p + 256, 1, 4, 4, 4), hone::oihw(p + 60, 4, 4, 1, 1), hone::nhwc(p, 1, 4, 4, 4)) ==
+          weights);
+    CHECK(hone::conv(hone::nhwc(p + 256, 1, 4, 4, 4), hone::oihw(p, 4, 4, 1, 1), hone::nhwc(p + 15, 1, 4, 4, 4)) ==
+          weights);
     CHECK(memory == before);
     check(input, input, "input.data = 1 or more elements shared with C; allowed are 0");
 
@@ -511,12 +599,18 @@ TEST_CASE("convolution errors: no size overflows") {
     const auto any = [&]() -> index_t {
         const index_t power = index_t{1} << source.between(0, 62);
         switch (source.between(0, 9)) {
-        case 0: return source.between(-2, 0);
-        case 1: return power;
-        case 2: return power - 1;
-        case 3: return power + 1;
-        case 4: return source.between(0, 1) ? INT64_MAX : INT64_MIN;
-        default: return source.between(1, 40);
+            case 0:
+                return source.between(-2, 0);
+            case 1:
+                return power;
+            case 2:
+                return power - 1;
+            case 3:
+                return power + 1;
+            case 4:
+                return source.between(0, 1) ? INT64_MAX : INT64_MIN;
+            default:
+                return source.between(1, 40);
         }
     };
     int plans = 0;
@@ -524,10 +618,32 @@ TEST_CASE("convolution errors: no size overflows") {
     for (int i = 0; i < count; ++i) {
         conv_desc d{.n = 1, .h = 9, .w = 8, .ic = 7, .oc = 6, .kh = 3, .kw = 2};
         hone::policy p;
-        index_t* const fields[] = {&d.n, &d.h, &d.w, &d.ic, &d.oc, &d.kh, &d.kw, &d.groups, &d.window.stride_h, &d.window.stride_w,
-                                   &d.window.dilation_h, &d.window.dilation_w, &d.window.pad.top, &d.window.pad.left, &d.window.pad.bottom,
-                                   &d.window.pad.right, &d.window.output_padding_h, &d.window.output_padding_w, &d.input.n, &d.input.h,
-                                   &d.input.w, &d.input.c, &d.output.n, &d.output.h, &d.output.w, &d.output.c};
+        index_t* const fields[] = {&d.n,
+                                   &d.h,
+                                   &d.w,
+                                   &d.ic,
+                                   &d.oc,
+                                   &d.kh,
+                                   &d.kw,
+                                   &d.groups,
+                                   &d.window.stride_h,
+                                   &d.window.stride_w,
+                                   &d.window.dilation_h,
+                                   &d.window.dilation_w,
+                                   &d.window.pad.top,
+                                   &d.window.pad.left,
+                                   &d.window.pad.bottom,
+                                   &d.window.pad.right,
+                                   &d.window.output_padding_h,
+                                   &d.window.output_padding_w,
+                                   &d.input.n,
+                                   &d.input.h,
+                                   &d.input.w,
+                                   &d.input.c,
+                                   &d.output.n,
+                                   &d.output.h,
+                                   &d.output.w,
+                                   &d.output.c};
         d.window.transposed = source.between(0, 1);
         const index_t changes = source.between(1, 6);
         for (index_t j = 0; j < changes; ++j) *fields[source.between(0, 25)] = any();
@@ -542,15 +658,17 @@ TEST_CASE("convolution errors: no size overflows") {
         ctx.executor = workers;
         const auto plan = hone::plan(d, p, hone::identity, ctx);
         if (!plan) {
-            if (plan.status().argument == argument::none || plan.status().message().view().size() < 10) FAIL_CHECK("no reason given");
+            if (plan.status().argument == argument::none || plan.status().message().view().size() < 10)
+                FAIL_CHECK("no reason given");
             continue;
         }
         ++plans;
         bool sane = plan->output_h() >= 0 && plan->output_w() >= 0 && plan->packed_bytes() >= 128;
-        for (int w : {-1, 0, 1, 2, 64, INT_MAX}) sane = sane && plan->scratch_bytes(w) >= 0 && plan->scratch_bytes(w, true) >= 0;
+        for (int w : {-1, 0, 1, 2, 64, INT_MAX})
+            sane = sane && plan->scratch_bytes(w) >= 0 && plan->scratch_bytes(w, true) >= 0;
         const hone::explanation e = plan->explain();
-        sane = sane && e.workers >= 1 && e.workers <= 100 && e.row_parts * e.col_parts == e.workers && e.block.mc >= 0 && e.block.kc >= 0 &&
-               e.block.nc >= 0;
+        sane = sane && e.workers >= 1 && e.workers <= 100 && e.row_parts * e.col_parts == e.workers &&
+               e.block.mc >= 0 && e.block.kc >= 0 && e.block.nc >= 0;
         if (!sane) FAIL_CHECK("a plan that makes no sense: " << e.text().c_str());
     }
     CHECK(plans > count / 50);
@@ -563,8 +681,8 @@ TEST_CASE("convolution errors: absurd blocks") {
     for (image_layout out : {image_layout::nhwc, image_layout::nchw}) {
         conv_problem p{.n = 1, .h = 9, .w = 9, .ic = 6, .oc = 40, .kh = 3, .kw = 3, .out = out};
         conv_data d(memory, p, source);
-        for (hone::blocking b : {hone::blocking{INT_MAX, 5, INT_MAX}, hone::blocking{1 << 30, 1, 1 << 30}, hone::blocking{1, INT_MAX, 1},
-                                 hone::blocking{1000000, 1000000, 1000000}}) {
+        for (hone::blocking b : {hone::blocking{INT_MAX, 5, INT_MAX}, hone::blocking{1 << 30, 1, 1 << 30},
+                                 hone::blocking{1, INT_MAX, 1}, hone::blocking{1000000, 1000000, 1000000}}) {
             const auto plan = hone::plan(d.desc(strides_of(out, d.oh, d.ow, p.oc)), hone::policy{.block = b});
             REQUIRE(plan);
             CHECK(plan->scratch_bytes() < 1 << 20);

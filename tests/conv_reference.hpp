@@ -15,7 +15,8 @@
 
 namespace test {
 
-// ---- memory ----------------------------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------------------------
 
 // Guarded buffers by size, so that a small problem does not pay for the memory of a large one.
 template <class T>
@@ -23,7 +24,8 @@ class pool {
 public:
     explicit pool(edge side = edge::end) : side_(side) {}
     guarded<T>& of(index_t count) {
-        const auto size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(std::max<index_t>(count, 512) - 1)));
+        const auto size =
+            static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(std::max<index_t>(count, 512) - 1)));
         if (!by_size_[size]) by_size_[size] = std::make_unique<guarded<T>>(index_t{1} << size, side_);
         return *by_size_[size];
     }
@@ -33,22 +35,40 @@ private:
     std::array<std::unique_ptr<guarded<T>>, 48> by_size_;
 };
 
-// ---- layouts ---------------------------------------------------------------------------------------------------------
+// ---- layouts
+// ---------------------------------------------------------------------------------------------------------
 
 // How an image of (n, h, w, c) lies. Slices are what a concatenation or a split of channels makes of a larger tensor.
-enum class image_layout { nhwc, nchw, nhwc_slice, nchw_slice, padded_rows, every_second_channel, upside_down, columns_first };
+enum class image_layout {
+    nhwc,
+    nchw,
+    nhwc_slice,
+    nchw_slice,
+    padded_rows,
+    every_second_channel,
+    upside_down,
+    columns_first
+};
 inline constexpr int image_layouts = 8;
 
 inline hone::image_strides strides_of(image_layout l, index_t h, index_t w, index_t c) {
     switch (l) {
-    case image_layout::nhwc: return {h * w * c, w * c, c, 1};
-    case image_layout::nchw: return {c * h * w, w, 1, h * w};
-    case image_layout::nhwc_slice: return {h * w * (c + 3), w * (c + 3), c + 3, 1};
-    case image_layout::nchw_slice: return {(c + 2) * h * w, w, 1, h * w};
-    case image_layout::padded_rows: return {h * (w * c + 5) + 7, w * c + 5, c, 1};
-    case image_layout::every_second_channel: return {h * w * (2 * c + 1), w * (2 * c + 1), 2 * c + 1, 2};
-    case image_layout::upside_down: return {h * w * c, -w * c, -c, 1};
-    case image_layout::columns_first: return {w * h * c, c, h * c, 1};
+        case image_layout::nhwc:
+            return {h * w * c, w * c, c, 1};
+        case image_layout::nchw:
+            return {c * h * w, w, 1, h * w};
+        case image_layout::nhwc_slice:
+            return {h * w * (c + 3), w * (c + 3), c + 3, 1};
+        case image_layout::nchw_slice:
+            return {(c + 2) * h * w, w, 1, h * w};
+        case image_layout::padded_rows:
+            return {h * (w * c + 5) + 7, w * c + 5, c, 1};
+        case image_layout::every_second_channel:
+            return {h * w * (2 * c + 1), w * (2 * c + 1), 2 * c + 1, 2};
+        case image_layout::upside_down:
+            return {h * w * c, -w * c, -c, 1};
+        case image_layout::columns_first:
+            return {w * h * c, c, h * c, 1};
     }
     return {};
 }
@@ -87,7 +107,9 @@ public:
         }
     }
     void fill(random_source& source) {
-        each([&](index_t n, index_t h, index_t w, index_t c) { *view_.at(n, h, w, c) = static_cast<T>(source.value()); });
+        each([&](index_t n, index_t h, index_t w, index_t c) {
+            *view_.at(n, h, w, c) = static_cast<T>(source.value());
+        });
     }
     // Every described element a NaN, every gap another: what is left of the first was not written.
     void poison() {
@@ -122,13 +144,14 @@ private:
 enum class filter_layout { oihw, iohw, ohwi, gaps };
 inline constexpr int filter_layouts = 4;
 
-inline hone::filter_view<float> filter_of(pool<float>& memory, filter_layout l, index_t groups, index_t oc, index_t ic, index_t kh,
-                                          index_t kw) {
+inline hone::filter_view<float> filter_of(pool<float>& memory, filter_layout l, index_t groups, index_t oc, index_t ic,
+                                          index_t kh, index_t kw) {
     const index_t count = groups * oc * ic * kh * kw;
     if (l == filter_layout::gaps && count > 0) {
         // Taps backwards, every third element, groups innermost.
-        hone::filter_view<float> f{nullptr, groups, oc, ic, kh, kw, 3, 3 * groups * ic * kh * kw, 3 * groups * kh * kw, -3 * groups * kw,
-                                   -3 * groups};
+        hone::filter_view<float> f{
+            nullptr,          groups,     oc, ic, kh, kw, 3, 3 * groups * ic * kh * kw, 3 * groups * kh * kw,
+            -3 * groups * kw, -3 * groups};
         float* first = memory.of(3 * count).place(3 * (count - 1) + 1);
         std::fill(first, first + 3 * (count - 1) + 1, gap<float>());
         f.data = first + (kh - 1) * 3 * groups * kw + (kw - 1) * 3 * groups;
@@ -136,9 +159,12 @@ inline hone::filter_view<float> filter_of(pool<float>& memory, filter_layout l, 
     }
     float* first = memory.of(count).place(count);
     switch (l) {
-    case filter_layout::iohw: return hone::iohw(first, ic, oc, kh, kw, groups);
-    case filter_layout::ohwi: return hone::ohwi(first, oc, kh, kw, ic, groups);
-    default: return hone::oihw(first, oc, ic, kh, kw, groups);
+        case filter_layout::iohw:
+            return hone::iohw(first, ic, oc, kh, kw, groups);
+        case filter_layout::ohwi:
+            return hone::ohwi(first, oc, kh, kw, ic, groups);
+        default:
+            return hone::oihw(first, oc, ic, kh, kw, groups);
     }
 }
 
@@ -155,26 +181,29 @@ void each_weight(const hone::filter_view<float>& f, F visit) {
     }
 }
 
-// ---- the definition --------------------------------------------------------------------------------------------------
+// ---- the definition
+// --------------------------------------------------------------------------------------------------
 
-// ONNX Conv and ConvTranspose, one axis. Not the library's own formula: an output exists where the window lies inside the
-// padded input, and is counted.
-inline index_t output_count(index_t in, index_t k, index_t stride, index_t dilation, index_t before, index_t after, bool transposed,
-                            index_t output_padding) {
-    if (transposed) return std::max<index_t>((in - 1) * stride + (k - 1) * dilation + 1 - before - after + output_padding, 0);
+// ONNX Conv and ConvTranspose, one axis. Not the library's own formula: an output exists where the window lies inside
+// the padded input, and is counted.
+inline index_t output_count(index_t in, index_t k, index_t stride, index_t dilation, index_t before, index_t after,
+                            bool transposed, index_t output_padding) {
+    if (transposed)
+        return std::max<index_t>((in - 1) * stride + (k - 1) * dilation + 1 - before - after + output_padding, 0);
     index_t count = 0;
     for (index_t first = -before; first + dilation * (k - 1) < in + after; first += stride) ++count;
     return count;
 }
 
 // One chain of fused multiply-adds from +0 over the taps (kh, kw) inside the image and the channels of the group.
-inline float strict_tap_chain(const hone::image_view<const float>& in, const hone::filter_view<const float>& f, const hone::conv_window& v,
-                              index_t n, index_t y, index_t x, index_t channel) {
+inline float strict_tap_chain(const hone::image_view<const float>& in, const hone::filter_view<const float>& f,
+                              const hone::conv_window& v, index_t n, index_t y, index_t x, index_t channel) {
     const index_t g = channel / f.oc, o = channel % f.oc;
     float t = 0.0f;
     for (index_t ky = 0; ky < f.kh; ++ky) {
         for (index_t kx = 0; kx < f.kw; ++kx) {
-            index_t iy = y * v.stride_h + ky * v.dilation_h - v.pad.top, ix = x * v.stride_w + kx * v.dilation_w - v.pad.left;
+            index_t iy = y * v.stride_h + ky * v.dilation_h - v.pad.top,
+                    ix = x * v.stride_w + kx * v.dilation_w - v.pad.left;
             if (v.transposed) {
                 iy = y + v.pad.top - ky * v.dilation_h;
                 ix = x + v.pad.left - kx * v.dilation_w;
@@ -191,8 +220,9 @@ inline float strict_tap_chain(const hone::image_view<const float>& in, const hon
 
 // The same sums in f64, every input pixel scattered to the outputs it reaches, with how far a float chain may be off:
 // dot() of reference.hpp says why.
-inline std::vector<near_value> scattered(const hone::image_view<const float>& in, const hone::filter_view<const float>& f,
-                                         const hone::conv_window& v, index_t oh, index_t ow) {
+inline std::vector<near_value> scattered(const hone::image_view<const float>& in,
+                                         const hone::filter_view<const float>& f, const hone::conv_window& v,
+                                         index_t oh, index_t ow) {
     const index_t oc = f.groups * f.oc;
     std::vector<near_value> out(static_cast<std::size_t>(std::max<index_t>(in.n * oh * ow * oc, 0)));
     const auto reach = [](index_t i, index_t k, index_t stride, index_t dilation, index_t pad, bool transposed) {
@@ -232,7 +262,8 @@ inline std::vector<near_value> scattered(const hone::image_view<const float>& in
 // -0 and +0 are one number where a padded tap may have been a product with zero.
 inline bool same_number(float x, float y) { return same(x, y) || (x == 0.0f && y == 0.0f); }
 
-// ---- one problem -----------------------------------------------------------------------------------------------------
+// ---- one problem
+// -----------------------------------------------------------------------------------------------------
 
 struct conv_problem {
     index_t n = 1, h = 1, w = 1, ic = 1, oc = 1, groups = 1, kh = 1, kw = 1;  // channels of all groups together
@@ -242,21 +273,23 @@ struct conv_problem {
     bool finite = true;  // no: infinities and NaN among the weights
 
     index_t oh() const {
-        return output_count(h, kh, window.stride_h, window.dilation_h, window.pad.top, window.pad.bottom, window.transposed,
-                            window.output_padding_h);
+        return output_count(h, kh, window.stride_h, window.dilation_h, window.pad.top, window.pad.bottom,
+                            window.transposed, window.output_padding_h);
     }
     index_t ow() const {
-        return output_count(w, kw, window.stride_w, window.dilation_w, window.pad.left, window.pad.right, window.transposed,
-                            window.output_padding_w);
+        return output_count(w, kw, window.stride_w, window.dilation_w, window.pad.left, window.pad.right,
+                            window.transposed, window.output_padding_w);
     }
     std::string text() const {
         std::ostringstream t;
         const hone::conv_window& v = window;
-        t << (v.transposed ? "transposed, " : "") << "input " << n << "x" << h << "x" << w << "x" << ic << " (layout " << static_cast<int>(in)
-          << "), filter " << oc << "x" << kh << "x" << kw << " (layout " << static_cast<int>(filter) << ")" << (finite ? "" : " not finite")
-          << ", groups " << groups << ", output " << oh() << "x" << ow() << " (layout " << static_cast<int>(out) << "), stride " << v.stride_h
-          << "," << v.stride_w << ", dilation " << v.dilation_h << "," << v.dilation_w << ", pad " << v.pad.top << "," << v.pad.left << ","
-          << v.pad.bottom << "," << v.pad.right << ", output padding " << v.output_padding_h << "," << v.output_padding_w;
+        t << (v.transposed ? "transposed, " : "") << "input " << n << "x" << h << "x" << w << "x" << ic << " (layout "
+          << static_cast<int>(in) << "), filter " << oc << "x" << kh << "x" << kw << " (layout "
+          << static_cast<int>(filter) << ")" << (finite ? "" : " not finite") << ", groups " << groups << ", output "
+          << oh() << "x" << ow() << " (layout " << static_cast<int>(out) << "), stride " << v.stride_h << ","
+          << v.stride_w << ", dilation " << v.dilation_h << "," << v.dilation_w << ", pad " << v.pad.top << ","
+          << v.pad.left << "," << v.pad.bottom << "," << v.pad.right << ", output padding " << v.output_padding_h << ","
+          << v.output_padding_w;
         return t.str();
     }
 };
@@ -309,14 +342,19 @@ inline constexpr int conv_stage_kinds = 4;
 class conv_data {
 public:
     conv_data(conv_memory& m, const conv_problem& p, random_source& source)
-        : memory(m), problem(p), oh(p.oh()), ow(p.ow()), in(m.in, p.n, p.h, p.w, p.ic, strides_of(p.in, p.h, p.w, p.ic)),
+        : memory(m),
+          problem(p),
+          oh(p.oh()),
+          ow(p.ow()),
+          in(m.in, p.n, p.h, p.w, p.ic, strides_of(p.in, p.h, p.w, p.ic)),
           filter(filter_of(m.filter, p.filter, p.groups, p.oc / p.groups, p.ic / p.groups, p.kh, p.kw)),
           other(m.other, p.n, oh, ow, p.oc, strides_of(image_layout::nchw_slice, oh, ow, p.oc)) {
         in.fill(source);
         other.fill(source);
         each_weight(filter, [&](float& x) { x = source.value(); });
         if (!p.finite) {
-            constexpr float special[] = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+            constexpr float special[] = {std::numeric_limits<float>::infinity(),
+                                         -std::numeric_limits<float>::infinity(),
                                          std::numeric_limits<float>::quiet_NaN()};
             each_weight(filter, [&](float& x) {
                 if (source.between(0, 7) == 0) x = special[source.between(0, 2)];
@@ -334,7 +372,8 @@ public:
         for (index_t n = 0; n < problem.n; ++n) {
             for (index_t y = 0; y < oh; ++y) {
                 for (index_t x = 0; x < ow; ++x) {
-                    for (index_t o = 0; o < problem.oc; ++o) sums.push_back(strict_tap_chain(in.in(), filter, problem.window, n, y, x, o));
+                    for (index_t o = 0; o < problem.oc; ++o)
+                        sums.push_back(strict_tap_chain(in.in(), filter, problem.window, n, y, x, o));
                 }
             }
         }
@@ -349,8 +388,15 @@ public:
     }
 
     hone::conv_desc desc(const hone::image_strides& out) const {
-        hone::conv_desc d{.n = problem.n, .h = problem.h, .w = problem.w, .ic = problem.ic, .oc = problem.oc, .kh = problem.kh,
-                          .kw = problem.kw, .groups = problem.groups, .window = problem.window};
+        hone::conv_desc d{.n = problem.n,
+                          .h = problem.h,
+                          .w = problem.w,
+                          .ic = problem.ic,
+                          .oc = problem.oc,
+                          .kh = problem.kh,
+                          .kw = problem.kw,
+                          .groups = problem.groups,
+                          .window = problem.window};
         const auto& v = in.view();
         d.input = {v.n_stride, v.h_stride, v.w_stride, v.c_stride};
         d.output = out;
@@ -369,9 +415,11 @@ public:
             const float exact = S::want(sums[at], stages, n, y, x, o);
             bool good = same_number(got, exact);
             if (!bitwise) {
-                const double value = static_cast<double>(S::want(static_cast<float>(naive[at].value), stages, n, y, x, o));
+                const double value =
+                    static_cast<double>(S::want(static_cast<float>(naive[at].value), stages, n, y, x, o));
                 const double store = std::is_same_v<typename S::stored, hone::bf16> ? 0x1p-7 : 0;
-                good = near(static_cast<double>(got), value, naive[at].bound + (4 * eps + store) * (std::abs(value) + 1));
+                good =
+                    near(static_cast<double>(got), value, naive[at].bound + (4 * eps + store) * (std::abs(value) + 1));
             }
             if (good) return;
             std::ostringstream t;
@@ -413,8 +461,8 @@ pool<T>& output_memory(conv_memory& m) {
     }
 }
 
-// Runs the problem with stages S under `policy`: filter as given, packed, and on executors; in scratch of the very size that
-// the plan asks for; all must give the same bits and leave everything else alone. "" or what went wrong.
+// Runs the problem with stages S under `policy`: filter as given, packed, and on executors; in scratch of the very size
+// that the plan asks for; all must give the same bits and leave everything else alone. "" or what went wrong.
 template <class S>
 HONE_NOINLINE std::string run_conv(conv_data& d, const hone::policy& policy, bool executors) {
     using C = typename S::stored;
@@ -454,8 +502,10 @@ HONE_NOINLINE std::string run_conv(conv_data& d, const hone::policy& policy, boo
     out.poison();
     status = plan->run(d.in.in(), *packed, out.view(), epilogue, ctx);
     if (!status.ok()) return text("run packed", std::string(status.message().view()));
-    if (std::string why = bytes_differ(out.elements().data(), first.data(), bytes); !why.empty()) return text("run packed", why);
-    if (!out.gaps_unchanged() || !d.memory.scratch.of(plan->scratch_bytes(1, true)).intact()) return text("run packed", "wrote outside its memory");
+    if (std::string why = bytes_differ(out.elements().data(), first.data(), bytes); !why.empty())
+        return text("run packed", why);
+    if (!out.gaps_unchanged() || !d.memory.scratch.of(plan->scratch_bytes(1, true)).intact())
+        return text("run packed", "wrote outside its memory");
 
     if (executors) {
         thread_executor threads(3);
@@ -470,8 +520,10 @@ HONE_NOINLINE std::string run_conv(conv_data& d, const hone::policy& policy, boo
             out.poison();
             status = split->run(d.in.in(), d.filter, out.view(), epilogue, parallel);
             if (!status.ok()) return text("run on workers", std::string(status.message().view()));
-            if (std::string why = bytes_differ(out.elements().data(), first.data(), bytes); !why.empty()) return text("run on workers", why);
-            if (!out.gaps_unchanged() || !d.memory.scratch.of(split->scratch_bytes(workers)).intact()) return text("run on workers", "wrote outside its memory");
+            if (std::string why = bytes_differ(out.elements().data(), first.data(), bytes); !why.empty())
+                return text("run on workers", why);
+            if (!out.gaps_unchanged() || !d.memory.scratch.of(split->scratch_bytes(workers)).intact())
+                return text("run on workers", "wrote outside its memory");
         }
     }
     return "";
@@ -480,10 +532,14 @@ HONE_NOINLINE std::string run_conv(conv_data& d, const hone::policy& policy, boo
 // The same for stages chosen by number.
 inline std::string run_conv(conv_data& d, const hone::policy& policy, bool executors, int stages) {
     switch (stages % conv_stage_kinds) {
-    case 0: return run_conv<plain_sums>(d, policy, executors);
-    case 1: return run_conv<bias_relu>(d, policy, executors);
-    case 2: return run_conv<bias_to_bf16>(d, policy, executors);
-    default: return run_conv<add_other_relu>(d, policy, executors);
+        case 0:
+            return run_conv<plain_sums>(d, policy, executors);
+        case 1:
+            return run_conv<bias_relu>(d, policy, executors);
+        case 2:
+            return run_conv<bias_to_bf16>(d, policy, executors);
+        default:
+            return run_conv<add_other_relu>(d, policy, executors);
     }
 }
 

@@ -17,9 +17,9 @@
 
 namespace {
 
-using hone::isa;
 using hone::argument;
 using hone::code;
+using hone::isa;
 using hone::detail::choose_isa;
 using hone::machine::cpu_features;
 
@@ -74,7 +74,8 @@ TEST_CASE("the best ISA follows the features, not the model") {
         f.*bit = false;
         CHECK(best_isa(f) == isa::native);
     }
-    for (bool cpu_features::*bit : {&cpu_features::avx512f, &cpu_features::avx512bw, &cpu_features::avx512dq, &cpu_features::avx512vl}) {
+    for (bool cpu_features::*bit :
+         {&cpu_features::avx512f, &cpu_features::avx512bw, &cpu_features::avx512dq, &cpu_features::avx512vl}) {
         cpu_features f = skylake_server();
         f.*bit = false;
         CHECK(best_isa(f) == isa::avx2);
@@ -118,14 +119,15 @@ TEST_CASE("CPUs from their registers: unknown vendors, hypervisors that hide sta
         return v;
     };
     entry(0, {7, letters("Nobo"), letters("CPUs"), letters("dys ")});
-    const std::uint32_t ecx = 1u << 0 | 1u << 9 | 1u << 12 | 1u << 19 | 1u << 20 | 1u << 23 | 1u << 27 | 1u << 28 | 1u << 29;
+    const std::uint32_t ecx =
+        1u << 0 | 1u << 9 | 1u << 12 | 1u << 19 | 1u << 20 | 1u << 23 | 1u << 27 | 1u << 28 | 1u << 29;
     entry(1, {0x0FFF0FFF, 0, ecx, 1u << 25 | 1u << 26});
     entry(7, {0, 1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, 0, 0});
     const struct {
         std::uint64_t xcr0;
         isa best;
-    } rows[] = {{0xE7, isa::avx512}, {0xE6, isa::avx512}, {0x7, isa::avx2}, {0x67, isa::avx2}, {0x27, isa::avx2},
-                {0x3, isa::native},  {0x1, isa::native},  {0, isa::native}};
+    } rows[] = {{0xE7, isa::avx512}, {0xE6, isa::avx512}, {0x7, isa::avx2},   {0x67, isa::avx2},
+                {0x27, isa::avx2},   {0x3, isa::native},  {0x1, isa::native}, {0, isa::native}};
     for (const auto& row : rows) {
         r.xcr0 = row.xcr0;
         CAPTURE(row.xcr0);
@@ -169,7 +171,8 @@ TEST_CASE("HONE_ISA caps the choice") {
         } else {
             CHECK(c.chosen == strong_isa);
             CHECK_FALSE(c.capped);
-            CHECK(c.status == hone::status{code::isa_unavailable, argument::environment, i, static_cast<int>(strong_isa)});
+            CHECK(c.status ==
+                  hone::status{code::isa_unavailable, argument::environment, i, static_cast<int>(strong_isa)});
         }
     }
 #if HONE_X86
@@ -183,8 +186,8 @@ TEST_CASE("HONE_ISA caps the choice") {
 }
 
 TEST_CASE("a HONE_ISA that names nothing is reported, and the best runs") {
-    for (const char* wanted : {"avx9", "avx", "avx22", "avx2x", "av x2", "avx2,avx512", "avx-512", "0", "-", "\x01", "dynamic", "invalid",
-                               "best", "\xC3\xA9", "avx2\n"}) {
+    for (const char* wanted : {"avx9", "avx", "avx22", "avx2x", "av x2", "avx2,avx512", "avx-512", "0", "-", "\x01",
+                               "dynamic", "invalid", "best", "\xC3\xA9", "avx2\n"}) {
         const auto c = choose_isa(strong, wanted);
         CAPTURE(wanted);
         CHECK(c.chosen == strong_isa);
@@ -195,7 +198,8 @@ TEST_CASE("a HONE_ISA that names nothing is reported, and the best runs") {
         CHECK(c.status.limit == static_cast<int>(strong_isa));
     }
     const std::string best = hone::isa_name(strong_isa);
-    CHECK(message(choose_isa(strong, "avx9").status) == "HONE_ISA = avx9 names no instruction set; the choice made instead is isa " + best);
+    CHECK(message(choose_isa(strong, "avx9").status) ==
+          "HONE_ISA = avx9 names no instruction set; the choice made instead is isa " + best);
     CHECK(message(choose_isa(strong, " Quantum Leap 9000 ").status) ==
           "HONE_ISA = Quantum  names no instruction set; the choice made instead is isa " + best);
     const std::string longest(100000, 'x');
@@ -223,7 +227,8 @@ TEST_CASE("every ISA of this architecture has kernels") {
 // A registered tile keeps the rules that a tile given by a policy must keep.
 namespace {
 constexpr hone::policy registered(isa id, int mr, int registers) {
-    const int lanes = hone::detail::policy_lanes(id);  // 0: the length is not known here, and a policy cannot name the tile
+    const int lanes =
+        hone::detail::policy_lanes(id);  // 0: the length is not known here, and a policy cannot name the tile
     return lanes ? hone::policy{.isa = id, .tile = {mr, registers * lanes}} : hone::policy{.isa = id};
 }
 }  // namespace
@@ -287,10 +292,12 @@ TEST_CASE("a plan for an ISA says which, and why") {
             const std::string start = std::string("implicit_gemm f32 ") + hone::isa_name(id) + " (policy), tile ";
             CHECK(std::string(c->explain().text().view()).substr(0, start.size()) == start);
         } else {
-            const hone::status expected{code::isa_unavailable, argument::policy_isa, i, static_cast<int>(hone::explain().best)};
+            const hone::status expected{code::isa_unavailable, argument::policy_isa, i,
+                                        static_cast<int>(hone::explain().best)};
             CHECK(g.status() == expected);
             CHECK(c.status() == expected);
-            CHECK(message(g.status()) == std::string("policy.isa = ") + hone::isa_name(id) + " cannot run here; the best that can is isa " +
+            CHECK(message(g.status()) == std::string("policy.isa = ") + hone::isa_name(id) +
+                                             " cannot run here; the best that can is isa " +
                                              hone::isa_name(hone::explain().best));
         }
     }
@@ -317,17 +324,21 @@ TEST_CASE("explain() of the machine") {
     f.best = usual_isa;
     f.from_environment = true;
     f.cpu = usual;
-    CHECK(std::string(f.text().view()).rfind(std::string("isa scalar (HONE_ISA; best here ") + hone::isa_name(usual_isa) + ")", 0) == 0);
+    CHECK(std::string(f.text().view())
+              .rfind(std::string("isa scalar (HONE_ISA; best here ") + hone::isa_name(usual_isa) + ")", 0) == 0);
     f.from_environment = false;
     f.isa = usual_isa;
     f.environment = choose_isa(usual, "avx9").status;
-    CHECK(std::string(f.text().view()).rfind(std::string("isa ") + hone::isa_name(usual_isa) + " (HONE_ISA = avx9 names no instruction set; " +
-                                             "the choice made instead is isa " + hone::isa_name(usual_isa) + ")", 0) == 0);
+    CHECK(std::string(f.text().view())
+              .rfind(std::string("isa ") + hone::isa_name(usual_isa) + " (HONE_ISA = avx9 names no instruction set; " +
+                         "the choice made instead is isa " + hone::isa_name(usual_isa) + ")",
+                     0) == 0);
     f.environment = {};
     f.precise_math = false;
     CHECK(std::string(f.text().view()).find("-ffast-math") != std::string::npos);
     f.isa = isa::native;
-    CHECK((std::string(f.text().view()).find("no FMA in this unit's flags") != std::string::npos) == (HONE_NATIVE_FMA == 0));
+    CHECK((std::string(f.text().view()).find("no FMA in this unit's flags") != std::string::npos) ==
+          (HONE_NATIVE_FMA == 0));
 }
 
 TEST_CASE("HONE_ISA is read once") {
@@ -344,7 +355,8 @@ TEST_CASE("HONE_ISA is read once") {
     }
 }
 
-// Run by the next case in fresh processes, and by CTest with HONE_ISA set: what that process does is what choose_isa says.
+// Run by the next case in fresh processes, and by CTest with HONE_ISA set: what that process does is what choose_isa
+// says.
 TEST_CASE("a process under HONE_ISA", "[.environment]") {
     const char* wanted = std::getenv("HONE_ISA");
     const hone::machine_explanation e = hone::explain();

@@ -3,6 +3,9 @@
 // pointer is checked and decided when it is made; running it takes no lock, looks nothing up and allocates nothing.
 #pragma once
 
+#include <utility>
+
+#include "core/arithmetic.hpp"
 #include "core/status.hpp"
 #include "core/view.hpp"
 #include "dispatch.hpp"
@@ -55,8 +58,6 @@ inline status check_extent(index_t rows, index_t cols, index_t row_stride, index
     }
     return {};
 }
-
-inline constexpr index_t magnitude(index_t a) { return a == INT64_MIN ? INT64_MAX : a < 0 ? -a : a; }
 
 inline constexpr index_t common_divisor(index_t a, index_t b) {
     a = magnitude(a);

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSL-1.0
 # build.sh FOLDER COMPILER FLAG…
 #
-# hone in a consumer's program: unit.cpp without a warning under every set of flags, then two units of other flags linked into
-# one program, which must compute the same bits in both. HONE_TEST_EMULATOR runs what this machine cannot. Where qemu-x86_64
-# is found, a unit without flags linked with one for AVX-512 runs on a Haswell and on a Nehalem.
+# hone in a consumer's program: unit.cpp without a warning under every set of flags, then two units of other flags linked
+# into one program, which must compute the same bits in both. HONE_TEST_EMULATOR runs what this machine cannot. Where
+# qemu-x86_64 is found, a unit without flags linked with one for AVX-512 runs on a Haswell and on a Nehalem.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=$1
@@ -30,7 +30,10 @@ object() {  # name flags…
 }
 for flags in "${sets[@]}"; do
     # shellcheck disable=SC2086
-    if ! object unit $flags; then echo "${compiler[0]} $flags: unit.cpp does not compile cleanly"; failed=$((failed + 1)); fi
+    if ! object unit $flags; then
+        echo "${compiler[0]} $flags: unit.cpp does not compile cleanly"
+        failed=$((failed + 1))
+    fi
 done
 
 object first_unit -O2

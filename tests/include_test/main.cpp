@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Two units with flags of their own in one program: each computes, and both compute the same bits. With an argument only
-// the first runs: on a CPU that the second was not compiled for, nothing of the second may be reached.
+// Two units with flags of their own in one program: each computes, and both compute the same bits. With an argument
+// only the first runs: on a CPU that the second was not compiled for, nothing of the second may be reached.
 #include <cstdio>
 
 unsigned long long first_unit();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A unit that includes everything and uses every door. Compiled several times with other flags and other names, and linked.
+// A unit that includes everything and uses every door. Compiled several times with other flags and other names, and
+// linked.
 #include <hone/hone.hpp>
 
 #include <vector>

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSL-1.0
 # compile.sh PAGE FOLDER LEAST COMPILER [FLAG…]
 #
-# Compiles every ```cpp block of a Markdown page. A block with a main() is a program and stands alone; a block that defines
-# something at namespace scope comes behind prelude.hpp; any other is the body of a function behind prelude.hpp. What the
-# compiler says names the page and its lines. Blocks that are not meant to compile are marked ```text or not at all. A page
-# with fewer than LEAST blocks is a failure too.
+# Compiles every ```cpp block of a Markdown page. A block with a main() is a program and stands alone; a block that
+# defines something at namespace scope comes behind prelude.hpp; any other is the body of a function behind prelude.hpp.
+# What the compiler says names the page and its lines. Blocks that are not meant to compile are marked ```text or not at
+# all. A page with fewer than LEAST blocks is a failure too.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 page=$1 folder=$2 least=$3
@@ -15,13 +15,19 @@ rm -rf "$folder"
 mkdir -p "$folder"
 awk -v folder="$folder" '
     /^```/ && inside { inside = 0; close(file); next }
-    /^```cpp[ \t\r]*$/ { inside = 1; file = sprintf("%s/%03d", folder, ++count); print NR + 1 > (file ".line"); close(file ".line"); next }
-    /^```/ { inside = 0; skip = !skip; next }
+    /^```cpp[ \t\r]*$/ {
+        inside = 1
+        file = sprintf("%s/%03d", folder, ++count)
+        print NR + 1 > (file ".line")
+        close(file ".line")
+        next
+    }
     inside { print > file }
     END { if (inside) { print "the last block is not closed" > "/dev/stderr"; exit 1 } }
 ' "$page"
 
-definition='^(template|struct|class|enum|namespace|using namespace|inline|#define)|^[A-Za-z_][A-Za-z0-9_:<>,&* ]* [&*]?[A-Za-z_][A-Za-z0-9_]*\([^=]*\)( const| noexcept)* \{$'
+definition='^(template|struct|class|enum|namespace|using namespace|inline|#define)'
+definition+='|^[A-Za-z_][A-Za-z0-9_:<>,&* ]* [&*]?[A-Za-z_][A-Za-z0-9_]*\([^=]*\)( const| noexcept)* \{$'
 count=0 failed=0
 for line_file in "$folder"/*.line; do
     [ -e "$line_file" ] || break

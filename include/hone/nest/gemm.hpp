@@ -14,16 +14,12 @@
 
 #include <cstring>
 
+#include "../core/arithmetic.hpp"
 #include "../core/view.hpp"
 #include "../kernel/kernel.hpp"
 #include "source.hpp"
 
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
-
-HONE_INLINE constexpr index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
-HONE_INLINE constexpr index_t round_up(index_t a, index_t b) { return ceil_div(a, b) * b; }
-HONE_INLINE constexpr index_t least(index_t a, index_t b) { return a < b ? a : b; }
-HONE_INLINE constexpr index_t most(index_t a, index_t b) { return a > b ? a : b; }
 
 // Splits `extent` into equal blocks of at most `block`, a multiple of `unit`: no runt is left at the end.
 HONE_INLINE constexpr index_t equal_block(index_t extent, index_t block, index_t unit) {
