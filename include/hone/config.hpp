@@ -61,6 +61,13 @@
 #define HONE_NATIVE_FMA 0
 #endif
 
+// Where the unit's flags have AVX-512: xsimd 8's fma is two roundings there.
+#if defined(__AVX512F__)
+#define HONE_NATIVE_AVX512 1
+#else
+#define HONE_NATIVE_AVX512 0
+#endif
+
 #define HONE_INLINE inline __attribute__((always_inline))
 #define HONE_NOINLINE __attribute__((noinline))
 #define HONE_FLATTEN __attribute__((flatten))

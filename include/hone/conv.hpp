@@ -181,6 +181,7 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
         }
     }
     if (status s = check_policy(p); !s.ok()) return s;
+    if (status s = check_result_type(p, e); !s.ok()) return s;
     if (status s = check_isa(p.isa); !s.ok()) return s;
     const hone::isa id = resolve_isa(p.isa);
     const index_t icg = desc.ic / desc.groups, ocg = desc.oc / desc.groups;
@@ -557,6 +558,7 @@ namespace detail {
 
 template <class T, policy P, class E>
 HONE_INLINE status make_conv_plan(conv_plan<E, T>& plan, const conv_desc& desc, const policy& p, const context& ctx) {
+    static_assert(std::is_same_v<T, float>, "hone::plan: the element type must be float");
     static_assert(!E::halves, "hone::conv: gated() is for GEMM");
     static_assert(validate<P>());
     finish_fn<T> finish;

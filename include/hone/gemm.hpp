@@ -62,12 +62,19 @@ struct epilogue_traits {
     bool plain = false;      // no stage, and C has the type of the sums
     bool views_c = false;    // may read C as it was
     bool halves = false;     // C has half the columns of the product
+    dtype c = dtype::f32;    // element type of C
 };
 
 template <class E, class T>
 consteval epilogue_traits traits_of() {
     using C = typename E::template stored<T>;
-    return {sizeof(C), std::is_same_v<E, identity_stage> && std::is_same_v<C, T>, E::may_view_c, E::halves};
+    return {sizeof(C), std::is_same_v<E, identity_stage> && std::is_same_v<C, T>, E::may_view_c, E::halves, dtype_of<C>};
+}
+
+// A policy that names the type of C must name what the epilogue stores.
+inline status check_result_type(const policy& p, const epilogue_traits& e) {
+    if (p.precision.c == dtype::dynamic || p.precision.c == e.c) return {};
+    return {code::mismatch, argument::policy_precision, static_cast<index_t>(p.precision.c), static_cast<index_t>(e.c)};
 }
 
 // Everything decided about one GEMM, without pointers.
@@ -110,6 +117,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     if (e.halves && desc.n % 2 != 0) return {code::mismatch, argument::n, desc.n, desc.n + 1};
     if (e.halves && desc.beta != 0) return {code::unsupported, argument::beta, 1, 0};
     if (status s = check_policy(p); !s.ok()) return s;
+    if (status s = check_result_type(p, e); !s.ok()) return s;
     if (status s = check_isa(p.isa); !s.ok()) return s;
 
     if (fixed) {
@@ -374,6 +382,7 @@ namespace detail {
 // The plan of a run-time policy, or of a compile-time one, which instantiates its own ISA only.
 template <class T, policy P, class E>
 HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, const policy& p, const context& ctx) {
+    static_assert(std::is_same_v<T, float>, "hone::plan: the element type must be float");
     constexpr epilogue_traits traits = traits_of<E, T>();
     static_assert(validate<P>());
     constexpr bool fixed_isa = P.isa != isa::dynamic;

@@ -2,6 +2,7 @@
 // The rules a policy must keep: as static_asserts for one fixed at compile time, as a status for one given at run time.
 #pragma once
 
+#include "core/arithmetic.hpp"
 #include "core/status.hpp"
 #include "dispatch.hpp"
 #include "policy.hpp"

@@ -29,5 +29,9 @@ struct reg<float> {
         v.store_unaligned(lane);
         for (int i = 0; i < n; ++i) p[i] = lane[i];
     }
+#if HONE_NATIVE_AVX512
+    static HONE_INLINE type fma(type a, type b, type c) { return type(_mm512_fmadd_ps(a, b, c)); }
+#else
     static HONE_INLINE type fma(type a, type b, type c) { return xsimd::fma(a, b, c); }
+#endif
 };

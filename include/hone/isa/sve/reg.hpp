@@ -21,7 +21,7 @@ struct reg<float> {
     using tail = svbool_t;
 
     static HONE_INLINE int lanes() { return static_cast<int>(svcntw()); }
-    static HONE_INLINE int panel() { return lanes() > 16 ? lanes() : 16; }
+    static HONE_INLINE int panel() { return lanes() > 16 || 16 % lanes() != 0 ? lanes() : 16; }
     static HONE_INLINE type zero() { return svdup_n_f32(0.0f); }
     static HONE_INLINE type set(float x) { return svdup_n_f32(x); }
     static HONE_INLINE type load(const float* p) { return svld1_f32(svptrue_b32(), p); }
