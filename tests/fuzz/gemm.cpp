@@ -102,7 +102,7 @@ void run_wrong(bytes_in& in, const Plan& plan, const E& stages, operand& a, oper
 template <class E>
 void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, const float* bias, index_t least_bias, bool sane) {
     constexpr bool halves = E::halves, biased = !halves && !std::is_same_v<E, hone::identity_stage>;
-    const backwards pool{in.below(8) == 0 ? in.raw<int>() : 1 + in.below(5)};
+    backwards pool{in.below(8) == 0 ? in.raw<int>() : 1 + in.below(5)};
     hone::context context{.executor = pool};
     const auto plan = hone::plan(d, p, stages, context);
     if (!plan) {

@@ -20,11 +20,13 @@ struct reg<float> {
     static HONE_INLINE void store(float* p, type v) { v.store_unaligned(p); }
     static HONE_INLINE tail make_tail(int n) { return n; }
     static HONE_INLINE type load(const float* p, tail n) {
+        if (n == lanes()) return load(p);
         float lane[type::size] = {};
         for (int i = 0; i < n; ++i) lane[i] = p[i];
         return type::load_unaligned(lane);
     }
     static HONE_INLINE void store(float* p, type v, tail n) {
+        if (n == lanes()) return store(p, v);
         float lane[type::size];
         v.store_unaligned(lane);
         for (int i = 0; i < n; ++i) p[i] = lane[i];

@@ -23,15 +23,18 @@ struct reg<float> {
     static HONE_INLINE type load(const float* p) { return vld1q_f32(p); }
     static HONE_INLINE void store(float* p, type v) { vst1q_f32(p, v); }
     static HONE_INLINE tail make_tail(int n) { return n; }
-    static HONE_INLINE type load(const float* p, tail n) {
-        float lane[4] = {};
-        for (int i = 0; i < n; ++i) lane[i] = p[i];
-        return vld1q_f32(lane);
+    static HONE_INLINE type load(const float* p, tail n) {  // by lanes: an array of lanes would go through the stack
+        if (n >= 4) return vld1q_f32(p);
+        type v = vld1q_lane_f32(p, vdupq_n_f32(0.0f), 0);
+        if (n > 1) v = vld1q_lane_f32(p + 1, v, 1);
+        if (n > 2) v = vld1q_lane_f32(p + 2, v, 2);
+        return v;
     }
     static HONE_INLINE void store(float* p, type v, tail n) {
-        float lane[4];
-        vst1q_f32(lane, v);
-        for (int i = 0; i < n; ++i) p[i] = lane[i];
+        if (n >= 4) return vst1q_f32(p, v);
+        vst1q_lane_f32(p, v, 0);
+        if (n > 1) vst1q_lane_f32(p + 1, v, 1);
+        if (n > 2) vst1q_lane_f32(p + 2, v, 2);
     }
     static HONE_INLINE type fma(type a, type b, type c) { return vfmaq_f32(c, a, b); }
 };
