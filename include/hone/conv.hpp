@@ -229,7 +229,7 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
 
 template <class T>
 inline parts parts_of(const conv_decision<T>& d, int workers) {
-    const int most_workers = workers < d.workers ? workers : d.workers;
+    const int most_workers = static_cast<int>(most(least(workers, d.workers), 1));
     const index_t images = d.copy_input ? 1 : d.desc.n;
     const index_t pixels = ceil_div(images * d.y.out * d.x.out, most(d.y.phases() * d.x.phases(), 1));
     if (d.depthwise) return {static_cast<int>(least(most_workers, most(pixels, 1))), 1};

@@ -48,7 +48,9 @@ struct image {
         }
         before.assign(memory.floats(), memory.floats() + memory.size() / sizeof(float));
     }
-    void restore() { std::memcpy(memory.data(), before.data(), memory.size()); }
+    void restore() {
+        if (!before.empty()) std::memcpy(memory.data(), before.data(), memory.size());
+    }
     bool untouched() const { return before.empty() || std::memcmp(memory.data(), before.data(), memory.size()) == 0; }
 };
 
@@ -171,21 +173,19 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
 
     exact_memory scratch(static_cast<std::size_t>(scratch_bytes));
     if (in.flag() && scratch.size() > 0) context.scratch = scratch.span();
-    const hone::status s = plan->run(input.view, f, output.view, stages, context);
-    if (!s.ok()) std::fprintf(stderr, "%s\n", s.message().c_str());
-    FUZZ_CHECK(s.ok());
+    check_done(plan->run(input.view, f, output.view, stages, context));
     FUZZ_CHECK(input.untouched());
     expect(d, input, f, output, bias);
 
     if (plan->packed_bytes() < 400000) {
         exact_memory memory(static_cast<std::size_t>(plan->packed_bytes()));
-        FUZZ_CHECK(plan->pack(f, memory.span()).ok());
+        check_done(plan->pack(f, memory.span()));
         const auto packed = hone::packed_view::open(memory.span());
         FUZZ_CHECK(packed && packed->verify().ok());
         exact_memory less(static_cast<std::size_t>(plan->scratch_bytes(pool.count, true)));
         context.scratch = less.size() > 0 ? less.span() : std::span<std::byte>{};
         output.restore();
-        FUZZ_CHECK(plan->run(input.view, *packed, output.view, stages, context).ok());
+        check_done(plan->run(input.view, *packed, output.view, stages, context));
         expect(d, input, f, output, bias);
     }
     run_wrong(in, *plan, stages, input, f, output);

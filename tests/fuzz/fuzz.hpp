@@ -177,6 +177,12 @@ inline bool same(float x, float y, bool signed_zero) {
     return signed_zero ? std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) : x == y;
 }
 
+// Says what was refused.
+inline void check_done(const hone::status& s) {
+    if (!s.ok()) std::fprintf(stderr, "%s\n", s.message().c_str());
+    FUZZ_CHECK(s.ok());
+}
+
 // A status that is not ok says something.
 inline void check_refusal(const hone::status& s) {
     FUZZ_CHECK(!s.ok());

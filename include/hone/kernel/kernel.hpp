@@ -10,6 +10,9 @@ template <class T>
 using pack_fn = void (*)(const T* src, index_t row_stride, index_t col_stride, index_t rows, index_t cols, T* out,
                          index_t out_stride);
 
+template <class T>
+using pack_lines_fn = void (*)(const T* src, index_t row_stride, index_t k, index_t panels, T* out, index_t out_panel);
+
 // Row classes: an edge of the matrix runs the smallest register tile that holds it, rows beyond the edge alias the last
 // one (they read and write what it does). A tile of every height would double the code for a few percent of an edge.
 inline constexpr int row_classes[] = {1, 2, 4, 6, 8, 12, 14, 16};
@@ -25,7 +28,8 @@ struct gemm_kernel {
     int lanes = 1;                                                          // elements of a register
     int panel = 1;                                                          // columns of a panel of packed B
     micro_fn<T> micro[row_class_count][max_registers] = {};                 // (row class, registers of columns - 1)
-    pack_fn<T> pack = nullptr;
+    pack_fn<T> pack = nullptr;                                              // any strides
+    pack_lines_fn<T> pack_lines = nullptr;                                  // whole panels of contiguous rows
 };
 
 // The class of a tile of `rows` rows under a kernel of mr rows: the smallest that holds them and is no taller than mr.

@@ -91,7 +91,16 @@ HONE_INLINE constexpr bool can_halve(const gemm_kernel<T>& k) {
 template <class T>
 inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride, index_t col_stride, index_t k, index_t n,
                         index_t half, index_t q, index_t count, T* out) {
-    for (const index_t end = q + count; q < end; ++q, out += kn.panel * k) {
+    const index_t end = q + count;
+    if (half == 0 && col_stride == 1) {
+        const index_t whole = least(end, n / kn.panel) - q;
+        if (whole > 0) {
+            kn.pack_lines(b + q * kn.panel, row_stride, k, whole, out, kn.panel * k);
+            q += whole;
+            out += whole * kn.panel * k;
+        }
+    }
+    for (; q < end; ++q, out += kn.panel * k) {
         const panel_columns c = columns_of_panel(q, kn.panel, n, half);
         if (c.count < kn.panel) std::memset(static_cast<void*>(out), 0, static_cast<std::size_t>(kn.panel * k) * sizeof(T));
         if (c.count > 0) kn.pack(b + c.first * col_stride, row_stride, col_stride, k, c.count, out, kn.panel);
