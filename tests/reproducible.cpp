@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
-// One checksum over the results of 1,000 random products and convolutions, per instruction set: all must be equal, and equal
-// to that of plain loops over std::fma, whatever tile, blocks, packing, operand layout, batch and workers computed them.
+// One checksum over the results of 1,000 random products and convolutions, per instruction set: all must be equal, and
+// equal to that of plain loops over std::fma, whatever tile, blocks, packing, operand layout, batch and workers
+// computed them. reproducible.sh compares compilers and register widths.
 //
-//   reproducible [--isa NAME] [--reverse-k]
+//   reproducible [--isa NAME]… [--reverse-k]
 //
-//   checksum ISA COMPILER VECTOR_LENGTH HEX    (bits; "reference" is the plain loops) and, in brackets, what was covered
+//   checksum ISA COMPILER VECTOR_LENGTH HEX    in bits; "reference" is the plain loops; in brackets, what was covered
 //   reverse-k ISA COMPILER VECTOR_LENGTH HEX   the same data summed in descending k: must differ from the line above
 //   skipped ISA COMPILER: why
 //
-// Shapes, values, alpha, beta and stages come from one generator and are the same everywhere. How each is computed comes
-// from another, seeded with instruction set, register width, compiler and direction: no two lines share their variations.
-// --reverse-k prints the second kind of line only. HONE_TEST_QUICK=1 takes every eighth shape, which has a checksum of its own.
-// Exit code 0: everything that must be equal is, and what must differ does.
+// Shapes, values, alpha, beta and stages come from one generator and are the same everywhere. How each is computed
+// comes from another, seeded with instruction set, register width, compiler and direction: no two lines share their
+// variations. --reverse-k prints the second kind of line only. HONE_TEST_QUICK=1 takes every eighth shape, which has a
+// checksum of its own. Exit code 0: everything that must be equal is, and what must differ does.
 #include <hone/hone.hpp>
 
 #include <algorithm>
@@ -69,8 +70,8 @@ private:
     std::uint64_t state_;
 };
 
-// What values a shape's operands have: +-[1, 2) * 2^e, e uniform over 40 binades around `middle`; one in `zeros` is a zero of
-// either sign (0: none).
+// What values a shape's operands have: +-[1, 2) * 2^e, e uniform over 40 binades around `middle`; one in `zeros` is a
+// zero of either sign (0: none).
 struct spread {
     int middle = 0;
     index_t zeros = 0;
@@ -116,14 +117,29 @@ hone::matrix_view<float> lay_out(std::vector<float>& memory, index_t rows, index
     const index_t gap = g.between(1, 5);
     index_t r = cols, c = 1;
     switch (g.between(0, 7)) {
-        case 0: break;
-        case 1: r = cols + gap; break;
-        case 2: r = 1, c = rows; break;
-        case 3: r = 1, c = rows + gap; break;
-        case 4: r = 2 * cols + gap, c = 2; break;
-        case 5: r = -(cols + gap); break;
-        case 6: r = cols + gap, c = -1; break;
-        default: r = -1, c = -(rows + gap); break;
+        case 0:
+            break;
+        case 1:
+            r = cols + gap;
+            break;
+        case 2:
+            r = 1, c = rows;
+            break;
+        case 3:
+            r = 1, c = rows + gap;
+            break;
+        case 4:
+            r = 2 * cols + gap, c = 2;
+            break;
+        case 5:
+            r = -(cols + gap);
+            break;
+        case 6:
+            r = cols + gap, c = -1;
+            break;
+        default:
+            r = -1, c = -(rows + gap);
+            break;
     }
     const index_t down = (rows - 1) * r, across = (cols - 1) * c;
     if (rows == 0 || cols == 0) return {memory.data(), rows, cols, r, c};
@@ -144,14 +160,30 @@ hone::image_view<float> lay_out(std::vector<float>& memory, index_t n, index_t h
         v.n_stride = sn, v.h_stride = sh, v.w_stride = sw, v.c_stride = sc;
     };
     switch (g.between(0, 7)) {
-        case 0: set(h * w * c, w * c, c, 1); break;                                      // NHWC
-        case 1: set(c * h * w, w, 1, h * w); break;                                      // NCHW
-        case 2: set(h * w * (c + 3), w * (c + 3), c + 3, 1); break;                      // channels of a wider NHWC
-        case 3: set((c + 2) * h * w, w, 1, h * w); break;                                // channels of a wider NCHW
-        case 4: set(h * (w * c + 5) + 7, w * c + 5, c, 1); break;                        // rows with gaps
-        case 5: set(h * w * (2 * c + 1), w * (2 * c + 1), 2 * c + 1, 2); break;          // every second channel
-        case 6: set(h * w * c, -w * c, -c, 1); break;                                    // upside down
-        default: set(w * h * c, c, h * c, 1); break;                                     // columns first
+        case 0:  // NHWC
+            set(h * w * c, w * c, c, 1);
+            break;
+        case 1:  // NCHW
+            set(c * h * w, w, 1, h * w);
+            break;
+        case 2:  // channels of a wider NHWC
+            set(h * w * (c + 3), w * (c + 3), c + 3, 1);
+            break;
+        case 3:  // channels of a wider NCHW
+            set((c + 2) * h * w, w, 1, h * w);
+            break;
+        case 4:  // rows with gaps
+            set(h * (w * c + 5) + 7, w * c + 5, c, 1);
+            break;
+        case 5:  // every second channel
+            set(h * w * (2 * c + 1), w * (2 * c + 1), 2 * c + 1, 2);
+            break;
+        case 6:  // upside down
+            set(h * w * c, -w * c, -c, 1);
+            break;
+        default:  // columns first
+            set(w * h * c, c, h * c, 1);
+            break;
     }
     index_t low = 0, high = 0;
     const index_t far[4] = {(n - 1) * v.n_stride, (h - 1) * v.h_stride, (w - 1) * v.w_stride, (c - 1) * v.c_stride};
@@ -171,19 +203,33 @@ void each_element(const hone::image_view<float>& v, F f) {
     }
 }
 
-hone::filter_view<float> lay_out_filter(std::vector<float>& memory, index_t groups, index_t oc, index_t ic, index_t kh, index_t kw,
-                                        generator& g) {
+hone::filter_view<float> lay_out_filter(std::vector<float>& memory, index_t groups, index_t oc, index_t ic, index_t kh,
+                                        index_t kw, generator& g) {
     const index_t count = groups * oc * ic * kh * kw;
     memory.assign(static_cast<std::size_t>(3 * count), unset);
     switch (g.between(0, 3)) {
-        case 0: return hone::oihw(memory.data(), oc, ic, kh, kw, groups);
-        case 1: return hone::iohw(memory.data(), ic, oc, kh, kw, groups);
-        case 2: return hone::ohwi(memory.data(), oc, kh, kw, ic, groups);
-        default: break;
+        case 0:
+            return hone::oihw(memory.data(), oc, ic, kh, kw, groups);
+        case 1:
+            return hone::iohw(memory.data(), ic, oc, kh, kw, groups);
+        case 2:
+            return hone::ohwi(memory.data(), oc, kh, kw, ic, groups);
+        default:
+            break;
     }
     // Taps backwards, every third element, groups innermost.
     const index_t tap = 3 * groups;
-    return {memory.data() + (kh * kw - 1) * tap, groups, oc, ic, kh, kw, 3, ic * kh * kw * tap, kh * kw * tap, -kw * tap, -tap};
+    return {memory.data() + (kh * kw - 1) * tap,
+            groups,
+            oc,
+            ic,
+            kh,
+            kw,
+            3,
+            ic * kh * kw * tap,
+            kh * kw * tap,
+            -kw * tap,
+            -tap};
 }
 
 class aligned_memory {
@@ -283,11 +329,21 @@ struct gemm_problem {
             k = g.between(20, 160);
         } else {
             switch (g.between(0, 5)) {
-                case 0: m = g.between(1, 20), n = g.between(1, 40), k = g.between(0, 4); break;
-                case 1: m = g.between(1, 3), n = g.between(1, 300), k = g.between(1, 200); break;
-                case 2: m = g.between(1, 100), n = g.between(1, 3), k = g.between(1, 200); break;
-                case 3: m = g.between(1, 12), n = g.between(1, 70), k = g.between(520, 1300); break;
-                default: m = g.between(1, 70), n = g.between(1, 140), k = g.between(1, 120); break;
+                case 0:
+                    m = g.between(1, 20), n = g.between(1, 40), k = g.between(0, 4);
+                    break;
+                case 1:
+                    m = g.between(1, 3), n = g.between(1, 300), k = g.between(1, 200);
+                    break;
+                case 2:
+                    m = g.between(1, 100), n = g.between(1, 3), k = g.between(1, 200);
+                    break;
+                case 3:
+                    m = g.between(1, 12), n = g.between(1, 70), k = g.between(520, 1300);
+                    break;
+                default:
+                    m = g.between(1, 70), n = g.between(1, 140), k = g.between(1, 120);
+                    break;
             }
         }
         const spreads s(g);
@@ -326,8 +382,9 @@ struct gemm_problem {
         return out;
     }
     std::string text() const {
-        return "gemm m " + std::to_string(m) + " n " + std::to_string(n) + " k " + std::to_string(k) + " alpha " + std::to_string(alpha) +
-               " beta " + std::to_string(beta) + (stages.used ? " with" : " without") + " stages";
+        return "gemm m " + std::to_string(m) + " n " + std::to_string(n) + " k " + std::to_string(k) + " alpha " +
+               std::to_string(alpha) + " beta " + std::to_string(beta) + (stages.used ? " with" : " without") +
+               " stages";
     }
 };
 
@@ -347,11 +404,21 @@ struct conv_problem {
             d.kw = g.between(1, 4);
             d.groups = 1;
             switch (g.between(0, 5)) {
-                case 0: d.groups = d.ic = d.oc = g.between(1, 80); break;  // depthwise
-                case 1: d.groups = g.between(2, 4), d.ic = d.groups * g.between(1, 9), d.oc = d.groups * g.between(1, 20); break;
-                case 2: d.kh = d.kw = 1, d.ic = g.between(1, 90), d.oc = g.between(1, 90); break;
-                case 3: d.ic = g.between(1, 4), d.oc = g.between(1, 40); break;
-                default: d.ic = g.between(8, 50), d.oc = g.between(8, 70); break;
+                case 0:
+                    d.groups = d.ic = d.oc = g.between(1, 80);
+                    break;  // depthwise
+                case 1:
+                    d.groups = g.between(2, 4), d.ic = d.groups * g.between(1, 9), d.oc = d.groups * g.between(1, 20);
+                    break;
+                case 2:
+                    d.kh = d.kw = 1, d.ic = g.between(1, 90), d.oc = g.between(1, 90);
+                    break;
+                case 3:
+                    d.ic = g.between(1, 4), d.oc = g.between(1, 40);
+                    break;
+                default:
+                    d.ic = g.between(8, 50), d.oc = g.between(8, 70);
+                    break;
             }
             w.stride_h = g.between(1, 3);
             w.stride_w = g.between(1, 3);
@@ -371,7 +438,8 @@ struct conv_problem {
     }
 
     // The input row under tap t of output y; negative: in the padding, or between the rows of a transposed convolution.
-    static index_t source(index_t y, index_t t, index_t in, index_t stride, index_t dilation, index_t pad, bool transposed) {
+    static index_t source(index_t y, index_t t, index_t in, index_t stride, index_t dilation, index_t pad,
+                          bool transposed) {
         index_t p = transposed ? y + pad - t * dilation : y * stride - pad + t * dilation;
         if (transposed) {
             if (p < 0 || p % stride != 0) return -1;
@@ -394,13 +462,15 @@ struct conv_problem {
                         for (index_t ky = 0; ky < d.kh; ++ky) {
                             const index_t iy = source(y, ky, d.h, w.stride_h, w.dilation_h, w.pad.top, w.transposed);
                             for (index_t kx = 0; iy >= 0 && kx < d.kw; ++kx) {
-                                const index_t ix = source(x, kx, d.w, w.stride_w, w.dilation_w, w.pad.left, w.transposed);
+                                const index_t ix =
+                                    source(x, kx, d.w, w.stride_w, w.dilation_w, w.pad.left, w.transposed);
                                 if (ix < 0) continue;
                                 for (index_t q = 0; q < icg; ++q) {
                                     const index_t i = backwards ? icg - 1 - q : q;
                                     const index_t pixel = ((n * d.h + iy) * d.w + ix) * d.ic + g * icg + i;
                                     const index_t weight = ((o * icg + i) * d.kh + ky) * d.kw + kx;
-                                    sum = std::fma(input[static_cast<std::size_t>(pixel)], filter[static_cast<std::size_t>(weight)], sum);
+                                    sum = std::fma(input[static_cast<std::size_t>(pixel)],
+                                                   filter[static_cast<std::size_t>(weight)], sum);
                                 }
                             }
                         }
@@ -414,10 +484,11 @@ struct conv_problem {
     std::string text() const {
         const hone::conv_window& w = d.window;
         const auto s = [](index_t x) { return std::to_string(x); };
-        return "conv n " + s(d.n) + " h " + s(d.h) + " w " + s(d.w) + " ic " + s(d.ic) + " oc " + s(d.oc) + " kernel " + s(d.kh) + "x" + s(d.kw) +
-               " groups " + s(d.groups) + " stride " + s(w.stride_h) + "," + s(w.stride_w) + " dilation " + s(w.dilation_h) + "," +
-               s(w.dilation_w) + " pad " + s(w.pad.top) + "," + s(w.pad.left) + "," + s(w.pad.bottom) + "," + s(w.pad.right) +
-               (w.transposed ? " transposed" : "") + (stages.used ? " with" : " without") + " stages";
+        return "conv n " + s(d.n) + " h " + s(d.h) + " w " + s(d.w) + " ic " + s(d.ic) + " oc " + s(d.oc) + " kernel " +
+               s(d.kh) + "x" + s(d.kw) + " groups " + s(d.groups) + " stride " + s(w.stride_h) + "," + s(w.stride_w) +
+               " dilation " + s(w.dilation_h) + "," + s(w.dilation_w) + " pad " + s(w.pad.top) + "," + s(w.pad.left) +
+               "," + s(w.pad.bottom) + "," + s(w.pad.right) + (w.transposed ? " transposed" : "") +
+               (stages.used ? " with" : " without") + " stages";
     }
 };
 
@@ -448,21 +519,28 @@ constexpr hone::policy fixed_tile{.isa = I, .tile = {MR, NR}};
 constexpr int fixed_tiles = 2;  // per instruction set whose register width is known
 
 template <hone::policy P, class E>
-hone::status fixed_plan(hone::gemm_plan<E>& plan, const hone::gemm_desc& desc, hone::policy p, const hone::context& ctx) {
+hone::status fixed_plan(hone::gemm_plan<E>& plan, const hone::gemm_desc& desc, hone::policy p,
+                        const hone::context& ctx) {
     p.tile = P.tile;
     return hone::detail::make_gemm_plan<float, P>(plan, desc, p, ctx);
 }
 hone::tile fixed_tile_of(hone::isa isa, bool second) {
     switch (isa) {
-        case hone::isa::avx512: return second ? hone::tile{14, 32} : hone::tile{2, 64};
-        case hone::isa::avx2: return second ? hone::tile{12, 8} : hone::tile{2, 32};
-        case hone::isa::neon: return second ? hone::tile{12, 8} : hone::tile{4, 16};
-        case hone::isa::scalar: return second ? hone::tile{16, 1} : hone::tile{8, 2};
-        default: return {};
+        case hone::isa::avx512:
+            return second ? hone::tile{14, 32} : hone::tile{2, 64};
+        case hone::isa::avx2:
+            return second ? hone::tile{12, 8} : hone::tile{2, 32};
+        case hone::isa::neon:
+            return second ? hone::tile{12, 8} : hone::tile{4, 16};
+        case hone::isa::scalar:
+            return second ? hone::tile{16, 1} : hone::tile{8, 2};
+        default:
+            return {};
     }
 }
 template <class E>
-hone::status fixed_plan(bool second, hone::gemm_plan<E>& plan, const hone::gemm_desc& desc, const hone::policy& p, const hone::context& ctx) {
+hone::status fixed_plan(bool second, hone::gemm_plan<E>& plan, const hone::gemm_desc& desc, const hone::policy& p,
+                        const hone::context& ctx) {
     using hone::isa;
     switch (p.isa) {
 #if HONE_X86
@@ -470,11 +548,13 @@ hone::status fixed_plan(bool second, hone::gemm_plan<E>& plan, const hone::gemm_
             return second ? fixed_plan<fixed_tile<isa::avx512, 14, 32>>(plan, desc, p, ctx)
                           : fixed_plan<fixed_tile<isa::avx512, 2, 64>>(plan, desc, p, ctx);
         case isa::avx2:
-            return second ? fixed_plan<fixed_tile<isa::avx2, 12, 8>>(plan, desc, p, ctx) : fixed_plan<fixed_tile<isa::avx2, 2, 32>>(plan, desc, p, ctx);
+            return second ? fixed_plan<fixed_tile<isa::avx2, 12, 8>>(plan, desc, p, ctx)
+                          : fixed_plan<fixed_tile<isa::avx2, 2, 32>>(plan, desc, p, ctx);
 #endif
 #if HONE_ARM64
         case isa::neon:
-            return second ? fixed_plan<fixed_tile<isa::neon, 12, 8>>(plan, desc, p, ctx) : fixed_plan<fixed_tile<isa::neon, 4, 16>>(plan, desc, p, ctx);
+            return second ? fixed_plan<fixed_tile<isa::neon, 12, 8>>(plan, desc, p, ctx)
+                          : fixed_plan<fixed_tile<isa::neon, 4, 16>>(plan, desc, p, ctx);
 #endif
         default:
             return second ? fixed_plan<fixed_tile<isa::scalar, 16, 1>>(plan, desc, p, ctx)
@@ -483,21 +563,28 @@ hone::status fixed_plan(bool second, hone::gemm_plan<E>& plan, const hone::gemm_
 }
 
 // 1 to 8 workers, one more often than the others: its part is all of C, with the most blocks.
-int draw_workers(generator& v) { return v.one_in(2) ? 1 : static_cast<int>(v.between(1, 8)); }
+int draw_workers(generator& v, bool deep) {
+    return v.between(1, 16) <= (deep ? 11 : 8) ? 1 : static_cast<int>(v.between(1, 8));
+}
 
 // A status that is not ok, as text.
-std::string failed(const char* what, const hone::status& s) { return std::string(what) + ": " + std::string(s.message().view()); }
+std::string failed(const char* what, const hone::status& s) {
+    return std::string(what) + ": " + std::string(s.message().view());
+}
 
 // Runs the problem as `v` says. "" or what went wrong.
 template <class E>
-std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, generator& v, line& l, std::vector<float>& out) {
+std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, generator& v, line& l,
+                    std::vector<float>& out) {
     hone::policy policy{.isa = l.isa};
     // A tile: chosen by shape, one that is registered, or one of the caller's.
     const auto registered = static_cast<index_t>(l.tiles.size());
     const index_t fixed = fixed_tile_of(l.isa, false).mr == 0 ? 0 : fixed_tiles;
     const index_t pick = v.between(-1, registered + fixed - 1);
     const bool is_fixed = pick >= registered;
-    const hone::tile tile = pick < 0 ? l.tiles[0] : is_fixed ? fixed_tile_of(l.isa, pick > registered) : l.tiles[static_cast<std::size_t>(pick)];
+    const hone::tile tile = pick < 0   ? l.tiles[0]
+                            : is_fixed ? fixed_tile_of(l.isa, pick > registered)
+                                       : l.tiles[static_cast<std::size_t>(pick)];
     if (pick >= 0) policy.tile = tile;
     // Blocks: small ones for the deep products; else the model's, or anything.
     const index_t unit = std::max<index_t>({tile.nr, 16, l.bits / 32});
@@ -508,7 +595,8 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
     if (p.deep || v.one_in(2)) {
         policy.block.mc = blocks(p.m, tile.mr);
         policy.block.nc = blocks(p.n, hone::detail::round_up(unit, tile.nr));
-        policy.block.kc = static_cast<int>(v.between(std::max<index_t>(p.k / 12, 1), std::max<index_t>((p.k - 1) / (p.deep ? 2 : 1), 1)));
+        policy.block.kc = static_cast<int>(
+            v.between(std::max<index_t>(p.k / 12, 1), std::max<index_t>((p.k - 1) / (p.deep ? 2 : 1), 1)));
     }
 
     std::vector<float> a_memory, b_memory, c_memory;
@@ -535,7 +623,8 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
     if (a_rows && b_rows) packings.push_back(hone::packing::none);
     policy.packing = packings[static_cast<std::size_t>(v.between(0, static_cast<index_t>(packings.size()) - 1))];
 
-    workers crew(draw_workers(v), v.one_in(2));
+    const int count = draw_workers(v, p.deep);
+    workers crew(count, v.one_in(2));
     if (v.one_in(5)) policy.threads = static_cast<int>(v.between(1, 8));
     hone::context ctx;
     if (crew.concurrency() > 1 || v.one_in(2)) ctx.executor = hone::executor_ref(crew);
@@ -548,7 +637,8 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
     desc.dynamic_m = first_rows != p.m;
     hone::gemm_plan<E> plan;
     if (is_fixed) {
-        if (const hone::status s = fixed_plan(pick > registered, plan, desc, policy, ctx); !s.ok()) return failed("plan", s);
+        if (const hone::status s = fixed_plan(pick > registered, plan, desc, policy, ctx); !s.ok())
+            return failed("plan", s);
     } else {
         const auto made = hone::plan(desc, policy, epilogue, ctx);
         if (!made) return failed("plan", made.status());
@@ -568,9 +658,11 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
     if (own_scratch) ctx.scratch = scratch.span();
     for (index_t row = 0; row < p.m; row += first_rows) {
         const index_t rows = std::min(first_rows, p.m - row);
-        const hone::matrix_view<const float> part_a{a.data + (p.k > 0 ? row * a.row_stride : 0), rows, p.k, a.row_stride, a.col_stride};
+        const hone::matrix_view<const float> part_a{a.data + (p.k > 0 ? row * a.row_stride : 0), rows, p.k,
+                                                    a.row_stride, a.col_stride};
         const hone::matrix_view<float> part_c{c.at(row, 0), rows, p.n, c.row_stride, c.col_stride};
-        const hone::status s = packed ? plan.run(part_a, packed_b, part_c, epilogue, ctx) : plan.run(part_a, b, part_c, epilogue, ctx);
+        const hone::status s =
+            packed ? plan.run(part_a, packed_b, part_c, epilogue, ctx) : plan.run(part_a, b, part_c, epilogue, ctx);
         if (!s.ok()) return failed("run", s);
     }
 
@@ -579,7 +671,8 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
     const auto part = [](index_t extent, int step, int parts) {
         return hone::detail::ceil_div(hone::detail::ceil_div(extent, step), parts) * step;
     };
-    if (p.k > 2 * index_t{e.block.kc} && p.alpha != 0 && part(std::min(p.m, first_rows), e.tile.mr, e.row_parts) > e.block.mc &&
+    if (p.k > 2 * index_t{e.block.kc} && p.alpha != 0 &&
+        part(std::min(p.m, first_rows), e.tile.mr, e.row_parts) > e.block.mc &&
         part(p.n, std::max({e.tile.nr, 16, l.bits / 32}), e.col_parts) > e.block.nc) {
         ++l.deep;
     }
@@ -591,7 +684,8 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
 }
 
 template <class E>
-std::string compute(const conv_problem& p, const E& epilogue, bool reverse, generator& v, line& l, std::vector<float>& out) {
+std::string compute(const conv_problem& p, const E& epilogue, bool reverse, generator& v, line& l,
+                    std::vector<float>& out) {
     hone::conv_desc desc = p.d;
     const index_t icg = desc.ic / desc.groups, ocg = desc.oc / desc.groups;
     hone::policy policy{.isa = l.isa};
@@ -604,8 +698,10 @@ std::string compute(const conv_problem& p, const E& epilogue, bool reverse, gene
         policy.block.kc = static_cast<int>(v.between(1, desc.kh * desc.kw * icg));
     }
     const bool depthwise = icg == 1 && ocg == 1;
-    if (v.one_in(3)) policy.algorithm = hone::algorithm::implicit_gemm;
-    else if (depthwise && v.one_in(2)) policy.algorithm = hone::algorithm::depthwise;
+    if (v.one_in(3))
+        policy.algorithm = hone::algorithm::implicit_gemm;
+    else if (depthwise && v.one_in(2))
+        policy.algorithm = hone::algorithm::depthwise;
 
     std::vector<float> in_memory, filter_memory, out_memory;
     hone::image_view<float> in = lay_out(in_memory, desc.n, desc.h, desc.w, desc.ic, v);
@@ -628,7 +724,8 @@ std::string compute(const conv_problem& p, const E& epilogue, bool reverse, gene
         filter.data += (icg - 1) * filter.i_stride, filter.i_stride = -filter.i_stride;
     }
 
-    workers crew(draw_workers(v), v.one_in(2));
+    const int count = draw_workers(v, false);
+    workers crew(count, v.one_in(2));
     if (v.one_in(5)) policy.threads = static_cast<int>(v.between(1, 8));
     hone::context ctx;
     if (crew.concurrency() > 1 || v.one_in(2)) ctx.executor = hone::executor_ref(crew);
@@ -657,7 +754,8 @@ std::string compute(const conv_problem& p, const E& epilogue, bool reverse, gene
         part_in.n = part_out.n = batch;
         part_in.data = in.at(n, 0, 0);
         part_out.data = result.at(n, 0, 0);
-        const hone::status s = packed ? plan->run(part_in, packed_filter, part_out, epilogue, ctx) : plan->run(part_in, filter, part_out, epilogue, ctx);
+        const hone::status s = packed ? plan->run(part_in, packed_filter, part_out, epilogue, ctx)
+                                      : plan->run(part_in, filter, part_out, epilogue, ctx);
         if (!s.ok()) return failed("run", s);
     }
     l.saw(plan->explain(packed));
@@ -672,7 +770,9 @@ std::string compute(const conv_problem& p, const E& epilogue, bool reverse, gene
 template <class P>
 bool compute_everywhere(const P& p, int number, bool reverse, line& reference, std::vector<line>& lines) {
     using clock = std::chrono::steady_clock;
-    const auto since = [](clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); };
+    const auto since = [](clock::time_point start) {
+        return std::chrono::duration<double>(clock::now() - start).count();
+    };
     auto start = clock::now();
     const std::vector<float> want = p.reference(reverse);
     reference.seconds += since(start);
@@ -680,7 +780,8 @@ bool compute_everywhere(const P& p, int number, bool reverse, line& reference, s
     ++reference.shapes;
     for (float x : want) {
         if (x - x == 0.0f) continue;
-        std::printf("failed reference shape %d (%s): a result is no finite number: the problem proves nothing\n", number, p.text().c_str());
+        std::printf("failed reference shape %d (%s): a result is no finite number: the problem proves nothing\n",
+                    number, p.text().c_str());
         return false;
     }
     bool good = true;
@@ -691,23 +792,27 @@ bool compute_everywhere(const P& p, int number, bool reverse, line& reference, s
         generator v(seed);
         std::vector<float> got;
         start = clock::now();
-        const std::string why =
-            p.stages.used ? compute(p, p.stages.epilogue(), reverse, v, l, got) : compute(p, hone::identity, reverse, v, l, got);
+        const std::string why = p.stages.used ? compute(p, p.stages.epilogue(), reverse, v, l, got)
+                                              : compute(p, hone::identity, reverse, v, l, got);
         l.seconds += since(start);
         if (!why.empty()) {
-            std::printf("failed %s %s shape %d (%s): %s\n", hone::isa_name(l.isa), compiler, number, p.text().c_str(), why.c_str());
+            std::printf("failed %s %s shape %d (%s): %s\n", hone::isa_name(l.isa), compiler, number, p.text().c_str(),
+                        why.c_str());
             good = false;
             continue;
         }
         l.sum.add(got);
         ++l.shapes;
         std::size_t at = 0;
-        while (at < want.size() && at < got.size() && std::bit_cast<std::uint32_t>(want[at]) == std::bit_cast<std::uint32_t>(got[at])) ++at;
+        while (at < want.size() && at < got.size() &&
+               std::bit_cast<std::uint32_t>(want[at]) == std::bit_cast<std::uint32_t>(got[at]))
+            ++at;
         if (at == want.size() && got.size() == want.size()) continue;
         good = false;
         if (l.differing++ > 2 || at >= want.size() || at >= got.size()) continue;
-        std::printf("differs %s %s%s shape %d (%s) element %zu: %a, not %a\n", hone::isa_name(l.isa), compiler, reverse ? " reverse-k" : "", number,
-                    p.text().c_str(), at, static_cast<double>(got[at]), static_cast<double>(want[at]));
+        std::printf("differs %s %s%s shape %d (%s) element %zu: %a, not %a\n", hone::isa_name(l.isa), compiler,
+                    reverse ? " reverse-k" : "", number, p.text().c_str(), at, static_cast<double>(got[at]),
+                    static_cast<double>(want[at]));
     }
     return good;
 }
@@ -734,18 +839,21 @@ std::uint64_t run(bool reverse, const std::vector<line>& empty, int step) {
         // Deep products are the even numbers below twice their count: a step of eight would meet nothing else.
         const int number = step == 1 ? i : i + i / step % 2;
         const generator data(static_cast<std::uint64_t>(number));
-        if (number < gemm_shapes) good = compute_everywhere(gemm_problem(number, data), number, reverse, reference, lines) && good;
-        else good = compute_everywhere(conv_problem(data), number, reverse, reference, lines) && good;
+        if (number < gemm_shapes)
+            good = compute_everywhere(gemm_problem(number, data), number, reverse, reference, lines) && good;
+        else
+            good = compute_everywhere(conv_problem(data), number, reverse, reference, lines) && good;
     }
     print(reference, "reference", reverse);
     for (const line& l : lines) {
         print(l, hone::isa_name(l.isa), reverse);
         if (l.sum.get() != reference.sum.get()) good = false;
-        if (l.differing > 0) std::printf("differs %s %s: %d of %d shapes\n", hone::isa_name(l.isa), compiler, l.differing, l.shapes);
+        if (l.differing > 0)
+            std::printf("differs %s %s: %d of %d shapes\n", hone::isa_name(l.isa), compiler, l.differing, l.shapes);
         const int least = step == 1 ? deep_least : deep_least / step / 2;
         if (l.deep < least) {
-            std::printf("failed %s %s: only %d products have several blocks in m, n and k; %d are promised\n", hone::isa_name(l.isa), compiler,
-                        l.deep, least);
+            std::printf("failed %s %s: only %d products have several blocks in m, n and k; %d are promised\n",
+                        hone::isa_name(l.isa), compiler, l.deep, least);
             good = false;
         }
         for (const hone::tile& t : l.tiles) {
@@ -760,15 +868,15 @@ std::uint64_t run(bool reverse, const std::vector<line>& empty, int step) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const char* only = "";
+    std::set<std::string> only;
     bool forward = true;
     for (int i = 1; i < argc; ++i) {
         if (std::strcmp(argv[i], "--reverse-k") == 0) {
             forward = false;
         } else if (std::strcmp(argv[i], "--isa") == 0 && i + 1 < argc) {
-            only = argv[++i];
+            only.insert(argv[++i]);
         } else {
-            std::fprintf(stderr, "usage: reproducible [--isa NAME] [--reverse-k]\n");
+            std::fprintf(stderr, "usage: reproducible [--isa NAME]... [--reverse-k]\n");
             return 2;
         }
     }
@@ -779,7 +887,7 @@ int main(int argc, char** argv) {
     for (int i = 1; i < hone::isa_count; ++i) {
         const auto id = static_cast<hone::isa>(i);
         const char* name = hone::isa_name(id);
-        if (*only != '\0' && std::strcmp(only, name) != 0) continue;
+        if (!only.empty() && only.count(name) == 0) continue;
         const bool sve = id == hone::isa::sve || id == hone::isa::sve2;
         const char* why = nullptr;
         if (const auto* row = hone::detail::isa_row_of(id); row == nullptr || !row->compiled) {
@@ -812,7 +920,7 @@ int main(int argc, char** argv) {
         std::printf("failed: the order of the sums does not show in the checksum\n");
         return 1;
     }
-    std::printf("reproducible: %zu instruction sets and the plain loops agree%s\n", lines.size(),
+    std::printf("reproducible: the plain loops and %zu of the instruction sets agree%s\n", lines.size(),
                 forward ? ", and reversed k gives another checksum" : " on reversed k");
     return 0;
 }

@@ -93,6 +93,7 @@ struct conv_decision {
     index_t mc = 0, kc = 0, nc = 0;
     index_t out_size = 0;
     int workers = 1;
+    bool whole_rows = false;           // the output is split along pixels only
     bool copy_input = false;           // channels are not contiguous: copied to NHWC, one image at a time
     bool sums_in_output = false, plain_stages = false;
     bool isa_from_policy = false, tile_from_policy = false, block_from_policy = false;
@@ -210,6 +211,7 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     d.block_from_policy = p.block.mc != 0 || p.block.kc != 0 || p.block.nc != 0;
     d.desc = desc;
     d.out_size = e.c_size;
+    d.whole_rows = e.whole_rows;
     d.finish = finish;
     d.y = {desc.h, oh, desc.kh, desc.window.stride_h, desc.window.dilation_h, desc.window.pad.top, desc.window.transposed};
     d.x = {desc.w, ow, desc.kw, desc.window.stride_w, desc.window.dilation_w, desc.window.pad.left, desc.window.transposed};
@@ -233,6 +235,7 @@ inline parts parts_of(const conv_decision<T>& d, int workers) {
     const index_t images = d.copy_input ? 1 : d.desc.n;
     const index_t pixels = ceil_div(images * d.y.out * d.x.out, most(d.y.phases() * d.x.phases(), 1));
     if (d.depthwise) return {static_cast<int>(least(most_workers, most(pixels, 1))), 1};
+    if (d.whole_rows) return split_parts(pixels, 1, d.kernel.mr, 1, most_workers, true);
     return split_parts(pixels, d.desc.oc / d.desc.groups, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), most_workers, true);
 }
 
@@ -346,7 +349,7 @@ inline void pack_filter(const conv_decision<T>& d, const filter_view<const T>& f
                     const index_t w = least(kn.panel, f.oc - o), k = f.kh * f.kw * f.ic;
                     T* panel = out + g * conv_weight_count(d) + o * k + tap * f.ic * kn.panel;
                     if (w < kn.panel) std::memset(static_cast<void*>(panel), 0, static_cast<std::size_t>(f.ic * kn.panel) * sizeof(T));
-                    kn.pack(f.at(g, o, 0, y, x), f.i_stride, f.o_stride, f.ic, w, panel, kn.panel);
+                    pack_rows(f.at(g, o, 0, y, x), f.i_stride, f.o_stride, f.ic, w, panel, kn.panel);
                 }
             }
         }
@@ -439,6 +442,7 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     job.depthwise = d.depthwise;
     job.y = d.y;
     job.x = d.x;
+    if (!reads) job.y.in = 0;  // every tap lies outside: an input without elements may be null, with any strides
     job.groups = c.groups;
     job.ic = c.ic / c.groups;
     job.oc = c.oc / c.groups;
@@ -488,9 +492,9 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     job.in_w = c.ic;
     for (index_t n = 0; n < c.n; ++n) {
         auto copy = [&](index_t i) {
-            const range rows = part_of(c.h, 1, p.rows * p.cols, i);
+            const range rows = part_of(reads ? c.h : 0, 1, p.rows * p.cols, i);
             for (index_t h = rows.begin; h < rows.end; ++h) {
-                d.kernel.pack(in.data + n * c.input.n + h * c.input.h, c.input.w, c.input.c, c.w, c.ic, image + h * c.w * c.ic, c.ic);
+                pack_rows(in.data + n * c.input.n + h * c.input.h, c.input.w, c.input.c, c.w, c.ic, image + h * c.w * c.ic, c.ic);
             }
         };
         run_tasks<false>(ctx.executor, index_t{p.rows} * p.cols, copy);

@@ -71,6 +71,7 @@ struct epilogue_extent {
 struct stage {
     static constexpr bool nothrow = true;
     static constexpr bool halves = false;      // true: takes two vectors, n / 2 columns apart, and leaves one: C has n / 2 columns
+    static constexpr bool whole_rows = false;  // true: sees each row from its first column to its last, so only rows are split
     static constexpr bool may_view_c = false;  // true: may read elements of C as they were, so no partial sum may be put there
     template <class T>
     using stored = T;
@@ -112,6 +113,7 @@ struct chain : stage {
     HONE_INLINE constexpr chain(const A& a, const B& b) : first(a), second(b) {}
     static constexpr bool nothrow = A::nothrow && B::nothrow;
     static constexpr bool halves = A::halves || B::halves;
+    static constexpr bool whole_rows = A::whole_rows || B::whole_rows;
     static_assert(!(A::halves && B::halves), "an epilogue can halve the number of columns once");
     static constexpr bool may_view_c = A::may_view_c || B::may_view_c;
     template <class T>
@@ -399,6 +401,47 @@ struct hard_swish_stage : unary_stage<hard_swish_stage> {
     }
 };
 inline constexpr hard_swish_stage hard_swish{};
+
+// A second output: the largest x of each row as it stands at this stage, out[row]. Any NaN in a row makes it NaN. The rows of
+// a convolution are its output pixels. out has as many elements as C has rows and must not overlap C; like C it is
+// unspecified where the call fails half-way. Work is split along rows only.
+struct row_max_stage : stage {
+    static constexpr bool whole_rows = true;
+    float* out;
+    HONE_INLINE constexpr explicit row_max_stage(float* o) : out(o) {}
+    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
+        if (out == nullptr && e.rows > 0 && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.rows};
+        return {};
+    }
+    template <class V, class At>
+    HONE_INLINE void operator()(V& x, const At& at) const {
+        auto largest = at.col == 0 ? x[0] : static_cast<typename V::element>(out[at.row]);
+        for (int i = 0; i < V::size && i < at.lanes; ++i) {
+            if (!(x[i] <= largest) && largest == largest) largest = x[i];
+        }
+        out[at.row] = static_cast<float>(largest);
+    }
+};
+HONE_INLINE constexpr row_max_stage row_max(float* out) { return row_max_stage(out); }
+
+// A second output: the sum of each row as it stands at this stage, out[row], as one chain of rounded additions from +0 over the
+// columns in ascending order. It costs an addition's latency (4 cycles) a column: little beside k of 256 and more.
+struct row_sum_stage : stage {
+    static constexpr bool whole_rows = true;
+    float* out;
+    HONE_INLINE constexpr explicit row_sum_stage(float* o) : out(o) {}
+    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
+        if (out == nullptr && e.rows > 0 && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.rows};
+        return {};
+    }
+    template <class V, class At>
+    HONE_INLINE void operator()(V& x, const At& at) const {
+        float sum = at.col == 0 ? 0.0f : out[at.row];
+        for (int i = 0; i < V::size && i < at.lanes; ++i) sum = sum + static_cast<float>(x[i]);
+        out[at.row] = sum;
+    }
+};
+HONE_INLINE constexpr row_sum_stage row_sum(float* out) { return row_sum_stage(out); }
 
 // f(x[j]) * x[j + n / 2]: a gated linear unit over the two halves of the product's columns; C has n / 2 of them. f is a stage
 // that is a function of one number: gated(silu), gated(gelu), gated(sigmoid). Stages before it see all n columns, stages

@@ -62,13 +62,14 @@ struct epilogue_traits {
     bool plain = false;      // no stage, and C has the type of the sums
     bool views_c = false;    // may read C as it was
     bool halves = false;     // C has half the columns of the product
+    bool whole_rows = false; // sees each row from its first column to its last
     dtype c = dtype::f32;    // element type of C
 };
 
 template <class E, class T>
 consteval epilogue_traits traits_of() {
     using C = typename E::template stored<T>;
-    return {sizeof(C), std::is_same_v<E, identity_stage> && std::is_same_v<C, T>, E::may_view_c, E::halves, dtype_of<C>};
+    return {sizeof(C), std::is_same_v<E, identity_stage> && std::is_same_v<C, T>, E::may_view_c, E::halves, E::whole_rows, dtype_of<C>};
 }
 
 // A policy that names the type of C must name what the epilogue stores.
@@ -86,6 +87,7 @@ struct gemm_decision {
     index_t c_size = 0;
     index_t half = 0;                  // the epilogue halves n to this many columns of C; else 0
     int workers = 1;
+    bool whole_rows = false;           // C is split along rows only
     bool pack_a = false, b_in_place = false, plain_stages = false, sums_in_c = false;
     bool tile_from_policy = false, block_from_policy = false, isa_from_policy = false;
     finish_fn<T> finish = nullptr;
@@ -155,6 +157,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     d.nc = least(round_up(least(d.nc, most(desc.n, 1)), unit), INT32_MAX / unit * unit);
     d.desc = desc;
     d.c_size = e.c_size;
+    d.whole_rows = e.whole_rows;
     const bool want_a = p.packing == packing::a || p.packing == packing::both, want_b = p.packing == packing::b || p.packing == packing::both;
     d.pack_a = desc.a.col != 1 || want_a;
     const bool placeable = desc.b.col == 1 && !e.halves;
@@ -196,8 +199,9 @@ inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const p
 
 template <class T>
 inline parts parts_of(const gemm_decision<T>& d, bool packed, int workers) {
-    return split_parts(d.desc.m, packed_columns(d), d.kernel.mr, column_unit(d.kernel, d.half != 0), workers < d.workers ? workers : d.workers,
-                       !packed);
+    const int most_workers = static_cast<int>(least(workers, d.workers));
+    if (d.whole_rows) return split_parts(d.desc.m, 1, d.kernel.mr, 1, most_workers, !packed);
+    return split_parts(d.desc.m, packed_columns(d), d.kernel.mr, column_unit(d.kernel, d.half != 0), most_workers, !packed);
 }
 
 template <class T>

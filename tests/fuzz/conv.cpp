@@ -149,7 +149,7 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
         if (x > 256) return;
     }
     const index_t weights = d.oc * icg * d.kh * d.kw;
-    if (weights > 8000 || static_cast<double>(d.n * oh * ow) * static_cast<double>(weights + d.oc) > 200000) return;
+    if (weights > 4000 || static_cast<double>(d.n * oh * ow) * static_cast<double>(weights + d.oc) > 60000) return;
     if (d.oc > 200) return;
     const hone::image_strides si = resolved(d.input, d.h, d.w, d.ic), so = resolved(d.output, oh, ow, d.oc);
     constexpr index_t most = 40000;
@@ -157,7 +157,7 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
         span_o({{d.n, so.n}, {oh, so.h}, {ow, so.w}, {d.oc, so.c}}, most);
     if (!span_i.fits || !span_o.fits) return;
     const index_t scratch_bytes = plan->scratch_bytes(pool.count);
-    if (scratch_bytes > 50000000) return;
+    if (scratch_bytes > 2000000) return;
 
     const bool native = plan->explain().isa == hone::isa::native && !HONE_NATIVE_FMA;
     values next(in.raw<std::uint16_t>(), native || in.flag());

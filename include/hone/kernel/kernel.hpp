@@ -7,10 +7,6 @@
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
 
 template <class T>
-using pack_fn = void (*)(const T* src, index_t row_stride, index_t col_stride, index_t rows, index_t cols, T* out,
-                         index_t out_stride);
-
-template <class T>
 using pack_lines_fn = void (*)(const T* src, index_t row_stride, index_t k, index_t panels, T* out, index_t out_panel);
 
 // Row classes: an edge of the matrix runs the smallest register tile that holds it, rows beyond the edge alias the last
@@ -28,7 +24,6 @@ struct gemm_kernel {
     int lanes = 1;                                                          // elements of a register
     int panel = 1;                                                          // columns of a panel of packed B
     micro_fn<T> micro[row_class_count][max_registers] = {};                 // (row class, registers of columns - 1)
-    pack_fn<T> pack = nullptr;                                              // any strides
     pack_lines_fn<T> pack_lines = nullptr;                                  // whole panels of contiguous rows
 };
 

@@ -21,7 +21,6 @@ inline gemm_kernel<T> make_gemm_kernel() {
     k.mr = MR;
     k.nr = NV * k.lanes;
     fill_micro<T, MR, NV, 0, 0>(k);
-    k.pack = &pack_rows<T>;
     k.pack_lines = &pack_lines<T>;
     return k;
 }

@@ -17,6 +17,7 @@
 #include "../core/arithmetic.hpp"
 #include "../core/view.hpp"
 #include "../kernel/kernel.hpp"
+#include "pack.hpp"
 #include "source.hpp"
 
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
@@ -91,6 +92,7 @@ HONE_INLINE constexpr bool can_halve(const gemm_kernel<T>& k) {
 template <class T>
 inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride, index_t col_stride, index_t k, index_t n,
                         index_t half, index_t q, index_t count, T* out) {
+    if (k == 0) return;  // the strides of an extent of zero may be anything
     const index_t end = q + count;
     if (half == 0 && col_stride == 1) {
         const index_t whole = least(end, n / kn.panel) - q;
@@ -103,7 +105,7 @@ inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride
     for (; q < end; ++q, out += kn.panel * k) {
         const panel_columns c = columns_of_panel(q, kn.panel, n, half);
         if (c.count < kn.panel) std::memset(static_cast<void*>(out), 0, static_cast<std::size_t>(kn.panel * k) * sizeof(T));
-        if (c.count > 0) kn.pack(b + c.first * col_stride, row_stride, col_stride, k, c.count, out, kn.panel);
+        if (c.count > 0) pack_rows(b + c.first * col_stride, row_stride, col_stride, k, c.count, out, kn.panel);
     }
 }
 
@@ -271,7 +273,7 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
                     const index_t mb = least(mc, ie - ic);
                     strided_source<T> a{g.a + ic * g.a_row_stride + pc * g.a_col_stride, g.a_row_stride};  // (mb, kb)
                     if (g.pack_a) {
-                        kn.pack(a.data, g.a_row_stride, g.a_col_stride, mb, kb, a_pack, kb);
+                        pack_rows(a.data, g.a_row_stride, g.a_col_stride, mb, kb, a_pack, kb);
                         a = {a_pack, kb};
                     }
                     T* sums = nullptr;
