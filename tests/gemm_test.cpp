@@ -265,7 +265,7 @@ TEST_CASE("B68 every line of kernels.def is a kernel with a body for each edge")
         for (int r = 0; r < list.count; ++r) {
             const auto& row = list.row[r];
             CHECK(row.isa == id);
-            CHECK(row.pack != nullptr);
+            CHECK(row.pack_lines != nullptr);
             CHECK(row.nr % row.lanes == 0);
             for (int h = 1; h <= row.mr; ++h) {
                 for (int v = 0; v < row.nr / row.lanes; ++v)

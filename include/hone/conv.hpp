@@ -158,7 +158,8 @@ inline status check_conv_desc(const conv_desc& d) {
 }
 
 template <class T>
-inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, finish_fn<T> finish, const epilogue_traits& e, int concurrency) {
+inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, const gemm_kernel<T>* fixed, finish_fn<T> finish,
+                          const epilogue_traits& e, int concurrency) {
     if (status s = check_conv_desc(desc); !s.ok()) return s;
     const index_t oh = most(output_h(desc), 0), ow = most(output_w(desc), 0);
     if (oh > conv_limit || ow > conv_limit) return {code::too_large, argument::output_h, most(oh, ow), conv_limit};
@@ -192,18 +193,8 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     d.depthwise = depthwise && p.algorithm != algorithm::implicit_gemm ? depthwise_kernel<T>(id) : nullptr;
 
     const kernel_list<T>& list = gemm_kernels<T>(id);
-    const gemm_kernel<T>* best = nullptr;
-    index_t best_cost = INT64_MAX;
     const index_t pixels = desc.n * oh * ow;
-    for (int i = 0; i < list.count; ++i) {
-        const gemm_kernel<T>& k = list.row[i];
-        if (p.tile.mr != 0 && (p.tile.mr != k.mr || p.tile.nr != k.nr)) continue;
-        const index_t cost = cover_cost(k, pixels, ocg);
-        if (cost < best_cost) {
-            best_cost = cost;
-            best = &k;
-        }
-    }
+    const gemm_kernel<T>* best = fixed ? fixed : pick_gemm_kernel(list, p.tile, pixels, ocg, false);
     if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, list.row[0].nr};
     d.kernel = *best;
     d.isa_from_policy = p.isa != isa::dynamic;
@@ -565,13 +556,8 @@ HONE_INLINE status make_conv_plan(conv_plan<E, T>& plan, const conv_desc& desc, 
     static_assert(std::is_same_v<T, float>, "hone::plan: the element type must be float");
     static_assert(!E::halves, "hone::conv: gated() is for GEMM");
     static_assert(validate<P>());
-    finish_fn<T> finish;
-    if constexpr (P.isa != isa::dynamic) {
-        finish = fixed_finish<P.isa, T, E>();
-    } else {
-        finish = finish_of<T, E>(resolve_isa(p.isa));
-    }
-    return decide_conv<T>(plan.d_, desc, p, finish, traits_of<E, T>(), ctx.executor.concurrency());
+    const fixed_choice<P, T, E> choice(p);
+    return decide_conv<T>(plan.d_, desc, p, choice.kernel(), choice.finish, traits_of<E, T>(), ctx.executor.concurrency());
 }
 
 }  // namespace detail

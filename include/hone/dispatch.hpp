@@ -51,14 +51,7 @@ inline const machine_state& this_machine() {
     return state;
 }
 
-// The rows of kernels.def for element type T of one ISA, in order; kernels.def is read once per use of a macro.
-template <class T>
-struct kernel_list {
-    gemm_kernel<T> row[4];
-    int count = 0;
-    void add(const gemm_kernel<T>& k) { row[count++] = k; }
-};
-
+// The rows of kernels.def of one ISA; the file is read once per use of a macro.
 template <class T>
 inline kernel_list<T> make_gemm_kernels(hone::isa id) {
     kernel_list<T> list;

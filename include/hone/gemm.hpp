@@ -127,18 +127,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
         if (e.halves && !can_halve(d.kernel)) return {code::unsupported, argument::policy_tile, d.kernel.nr, 2 * d.kernel.panel};
     } else {
         const kernel_list<T>& list = gemm_kernels<T>(resolve_isa(p.isa));
-        const gemm_kernel<T>* best = nullptr;
-        index_t best_cost = INT64_MAX;
-        for (int i = 0; i < list.count; ++i) {
-            const gemm_kernel<T>& k = list.row[i];
-            if (p.tile.mr != 0 && (p.tile.mr != k.mr || p.tile.nr != k.nr)) continue;
-            if (e.halves && !can_halve(k)) continue;
-            const index_t cost = cover_cost(k, desc.m, desc.n);
-            if (cost < best_cost) {
-                best_cost = cost;
-                best = &k;
-            }
-        }
+        const gemm_kernel<T>* best = pick_gemm_kernel(list, p.tile, desc.m, desc.n, e.halves);
         if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, e.halves ? 2 * list.row[0].panel : list.row[0].nr};
         d.kernel = *best;
     }
@@ -389,21 +378,8 @@ HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, 
     static_assert(std::is_same_v<T, float>, "hone::plan: the element type must be float");
     constexpr epilogue_traits traits = traits_of<E, T>();
     static_assert(validate<P>());
-    constexpr bool fixed_isa = P.isa != isa::dynamic;
-    const hone::isa id = fixed_isa ? P.isa : resolve_isa(p.isa);
-    finish_fn<T> finish;
-    if constexpr (fixed_isa) {
-        finish = fixed_finish<P.isa, T, E>();
-    } else {
-        finish = finish_of<T, E>(id);
-    }
-    if constexpr (fixed_isa && P.tile.mr != 0) {
-        if (status s = check_isa(P.isa); !s.ok()) return s;
-        const gemm_kernel<T> kernel = fixed_gemm_kernel<P.isa, T, P.tile.mr, P.tile.nr>();
-        return decide_gemm(plan.d_, desc, p, &kernel, finish, traits, ctx.executor.concurrency());
-    } else {
-        return decide_gemm<T>(plan.d_, desc, p, nullptr, finish, traits, ctx.executor.concurrency());
-    }
+    const fixed_choice<P, T, E> choice(p);
+    return decide_gemm<T>(plan.d_, desc, p, choice.kernel(), choice.finish, traits, ctx.executor.concurrency());
 }
 
 }  // namespace detail

@@ -124,6 +124,22 @@ HONE_INLINE gemm_kernel<T> fixed_gemm_kernel() {
     return scalar::make_gemm_kernel<T, MR, registers>();
 }
 
+// What policy P fixes at compile time: its ISA's epilogue pass and no other, and its tile, registered or not. p is the same
+// policy, or the run-time one where P fixes nothing.
+template <policy P, class T, class E>
+struct fixed_choice {
+    static constexpr bool has_isa = P.isa != isa::dynamic, has_tile = has_isa && P.tile.mr != 0;
+    finish_fn<T> finish;
+    gemm_kernel<T> tile{};
+
+    HONE_INLINE explicit fixed_choice(const policy& p) {
+        if constexpr (has_isa) finish = fixed_finish<P.isa, T, E>();
+        else finish = finish_of<T, E>(resolve_isa(p.isa));
+        if constexpr (has_tile) tile = fixed_gemm_kernel<P.isa, T, P.tile.mr, P.tile.nr>();
+    }
+    HONE_INLINE const gemm_kernel<T>* kernel() const { return has_tile ? &tile : nullptr; }
+};
+
 }  // namespace detail::inline HONE_UNIT
 
 }  // namespace hone::inline HONE_ABI

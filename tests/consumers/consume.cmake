@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
 # cmake -DWAY=… -DSOURCE=<hone> -DFOLDER=<to build in> -DGENERATOR=… -DCOMPILER=… -DXSIMD_DIR=… [-DXSIMD_SOURCE=…]
-#       [-DPKG_CONFIG=…] [-DQEMU=…] -P consume.cmake
+#       [-DPKG_CONFIG=…] [-DQEMU=…] [-DCATCH2_DIR=…] -P consume.cmake
 #
 # Builds and runs the consumer of this folder with hone had in one WAY:
 #   find_package      from a prefix that was moved after the installation; versions that do not fit are refused
 #   add_subdirectory, FetchContent
 #   pkg-config        the same moved prefix, without CMake
-#   majors            configures with xsimd of several majors, whose package files refuse each other's
+#   majors            configures with xsimd and Eigen of several majors, whose package files refuse each other's
 #   leak              the consumer asks for a flag of its own: the check of the flags must see it (and this test fails)
 cmake_minimum_required(VERSION 3.24)
 set(here "${CMAKE_CURRENT_LIST_DIR}")
@@ -187,27 +187,48 @@ elseif(WAY STREQUAL pkg-config)
 elseif(WAY STREQUAL majors)
     # Public report B118. Installed xsimd calls its target xsimd, a build tree of 14 xsimd::xsimd.
     include(CMakePackageConfigHelpers)
+    # package(name version target): `folder` with a package file like theirs, whose target has some include directory.
+    function(package name version target)
+        string(MAKE_C_IDENTIFIER "${target}-${version}" folder)
+        set(folder "${FOLDER}/${folder}")
+        file(WRITE "${folder}/${name}Config.cmake" "if(NOT TARGET ${target})\nadd_library(${target} INTERFACE IMPORTED)\n"
+            "target_include_directories(${target} INTERFACE \"${SOURCE}/include\")\nendif()\n")
+        write_basic_package_version_file("${folder}/${name}ConfigVersion.cmake" VERSION ${version}
+            COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
+        set(folder "${folder}" PARENT_SCOPE)
+    endfunction()
     foreach(xsimd 8.1.0=xsimd 13.2.0=xsimd 14.3.0=xsimd 14.3.0=xsimd::xsimd 7.6.0=xsimd)
         string(REGEX MATCH "^([^=]*)=(.*)$" unused "${xsimd}")
         set(number ${CMAKE_MATCH_1})
         set(target ${CMAKE_MATCH_2})
-        string(MAKE_C_IDENTIFIER "${target}-${number}" name)
-        set(package "${FOLDER}/${name}")
-        file(WRITE "${package}/xsimdConfig.cmake" "if(NOT TARGET ${target})\nadd_library(${target} INTERFACE IMPORTED)\n"
-            "target_include_directories(${target} INTERFACE \"${XSIMD_INCLUDE}\")\nendif()\n")
-        write_basic_package_version_file("${package}/xsimdConfigVersion.cmake" VERSION ${number} COMPATIBILITY SameMajorVersion
-            ARCH_INDEPENDENT)
-        set(configure ${consumer} -B "${FOLDER}/build-${name}" -DWAY=add_subdirectory "-Dxsimd_DIR=${package}")
+        package(xsimd ${number} ${target})
+        set(configure ${consumer} -B "${folder}/build" -DWAY=add_subdirectory "-Dxsimd_DIR=${folder}")
         if(number VERSION_LESS 8.1)
             refused("xsimd ${number}" "hone needs xsimd 8.1 or newer; found ${number}" ${configure})
         else()
             run("configuring with xsimd ${number} as ${target}" ${configure})
-            check_commands("${FOLDER}/build-${name}")
+            check_commands("${folder}/build")
+        endif()
+    endforeach()
+    # Only hone's own tests and benches need Eigen.
+    package(xsimd 13.2.0 xsimd)
+    set(tests ${cmake} -S "${SOURCE}" "-Dxsimd_DIR=${folder}" "-DCatch2_DIR=${CATCH2_DIR}" -DHONE_BUILD_TESTS=ON
+        -DHONE_BUILD_EXAMPLES=OFF -DHONE_BUILD_BENCHMARKS=OFF -DHONE_INSTALL=OFF)
+    foreach(number 3.4.0 5.0.1 3.3.9)
+        if(NOT CATCH2_DIR)
+            break()
+        endif()
+        package(Eigen3 ${number} Eigen3::Eigen)
+        set(configure ${tests} -B "${folder}/build" "-DEigen3_DIR=${folder}")
+        if(number VERSION_LESS 3.4)
+            refused("Eigen ${number}" "hone needs Eigen 3.4 or newer; found ${number}" ${configure})
+        else()
+            run("configuring with Eigen ${number}" ${configure})
         endif()
     endforeach()
 
 elseif(WAY STREQUAL leak)
-    run("configuring the consumer" ${consumer} -B "${FOLDER}/build" -DWAY=add_subdirectory -DCMAKE_CXX_FLAGS=-mavx2)
+    run("configuring the consumer" ${consumer} -B "${FOLDER}/build" -DWAY=add_subdirectory -DCMAKE_CXX_FLAGS=-O1)
     check_commands("${FOLDER}/build")
 
 else()

@@ -27,6 +27,14 @@ struct gemm_kernel {
     pack_lines_fn<T> pack_lines = nullptr;                                  // whole panels of contiguous rows
 };
 
+// The kernels of one ISA for element type T, in the order of kernels.def.
+template <class T>
+struct kernel_list {
+    gemm_kernel<T> row[4];
+    int count = 0;
+    void add(const gemm_kernel<T>& k) { row[count++] = k; }
+};
+
 // The class of a tile of `rows` rows under a kernel of mr rows: the smallest that holds them and is no taller than mr.
 HONE_INLINE constexpr int row_class(int rows, int mr) {
     int c = 0;

@@ -23,6 +23,25 @@ HONE_INLINE constexpr index_t cover_cost(const gemm_kernel<T>& k, index_t m, ind
            cost(edge, rest_regs);
 }
 
+// The kernel that covers (m, n) at least cost among those the policy's tile allows and the epilogue can use; the first of
+// equals. Null where there is none.
+template <class T>
+inline const gemm_kernel<T>* pick_gemm_kernel(const kernel_list<T>& list, const tile& wanted, index_t m, index_t n, bool halves) {
+    const gemm_kernel<T>* best = nullptr;
+    index_t best_cost = INT64_MAX;
+    for (int i = 0; i < list.count; ++i) {
+        const gemm_kernel<T>& k = list.row[i];
+        if (wanted.mr != 0 && (wanted.mr != k.mr || wanted.nr != k.nr)) continue;
+        if (halves && !can_halve(k)) continue;
+        const index_t cost = cover_cost(k, m, n);
+        if (cost < best_cost) {
+            best_cost = cost;
+            best = &k;
+        }
+    }
+    return best;
+}
+
 // Blocks for a shape: the fields the policy leaves open, from the caches. After Low, Igual, Smith, Quintana-Orti:
 // Analytical Modeling Is Enough for High-Performance BLIS, ACM TOMS 43(2), with the roles that row-major tiles give:
 //   kc   a sliver of B (kc, nr) and one of A (mr, kc) share L1, one way left for C;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+// Nothing is hidden: what hone found on this machine, and what it decided for a product and a convolution, as data and text.
+// HONE_ISA=avx2 in the environment caps the choice; a name that does not exist is reported.
+#include <hone/hone.hpp>
+
+#include <cstdio>
+
+int main() {
+    const hone::machine_explanation machine = hone::explain();
+    std::puts(machine.text().c_str());
+    std::printf("L1 %lld, L2 %lld, L3 %lld bytes\n", static_cast<long long>(machine.cache.l1d.bytes),
+                static_cast<long long>(machine.cache.l2.bytes), static_cast<long long>(machine.cache.l3.bytes));
+    if (!machine.environment.ok()) std::puts(machine.environment.message().c_str());
+
+    const auto product = hone::plan(hone::gemm_desc{.m = 512, .n = 768, .k = 3072});
+    const auto depthwise = hone::plan(hone::conv_desc{.n = 1, .h = 56, .w = 56, .ic = 144, .oc = 144, .kh = 3, .kw = 3,
+                                                      .groups = 144, .window = {.pad = {1, 1, 1, 1}}});
+    if (!product || !depthwise) {
+        std::puts((product ? depthwise.status() : product.status()).message().c_str());
+        return 1;
+    }
+    std::puts(product->explain().text().c_str());
+    std::puts(depthwise->explain().text().c_str());
+
+    // A plan that cannot be is a status that names the argument, its value and the rule.
+    const auto none = hone::plan(hone::gemm_desc{.m = 512, .n = 768, .k = -1});
+    std::puts(none.status().message().c_str());
+
+    const hone::explanation e = product->explain();
+    return e.isa == machine.isa && e.scratch_bytes == product->scratch_bytes() && !none ? 0 : 1;
+}
