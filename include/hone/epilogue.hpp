@@ -17,6 +17,7 @@
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include "config.hpp"
 #include "core/access.hpp"
@@ -171,8 +172,11 @@ concept contiguous_range = requires(const R& r) {
 };
 
 template <contiguous_range R>
+using element_of = std::remove_cvref_t<decltype(*std::declval<const R&>().data())>;
+
+template <contiguous_range R>
 HONE_INLINE constexpr auto columns_of(const R& r) {
-    return column_vector<std::remove_cvref_t<decltype(*r.data())>>{r.data(), static_cast<index_t>(r.size())};
+    return column_vector<element_of<R>>{r.data(), static_cast<index_t>(r.size())};
 }
 
 HONE_INLINE constexpr hone::status check_view(index_t rows, index_t cols, const void* data, const epilogue_extent& e) {
@@ -208,86 +212,82 @@ struct scale_stage : stage {
 };
 HONE_INLINE constexpr scale_stage scale(double factor) { return scale_stage(factor); }
 
-// x * v[column].
-template <class U>
-struct scale_columns_stage : stage {
+struct plus {
+    template <class V>
+    static HONE_INLINE V of(const V& x, const V& y) {
+        return x + y;
+    }
+};
+struct times {
+    template <class V>
+    static HONE_INLINE V of(const V& x, const V& y) {
+        return x * y;
+    }
+};
+
+// Op(x, v[column]).
+template <class U, class Op>
+struct columns_stage : stage {
     column_vector<U> v;
-    HONE_INLINE constexpr explicit scale_columns_stage(column_vector<U> u) : v(u) {}
+    HONE_INLINE constexpr explicit columns_stage(column_vector<U> u) : v(u) {}
     HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const { return v.check(e); }
     template <class V, class At>
     HONE_INLINE void operator()(V& x, const At& at) const {
-        x = x * at.cols(v.data);
+        x = Op::of(x, at.cols(v.data));
     }
 };
+
+// Op(x, view(row, column)), or Op(x, image(n, h, w, column)).
+template <class View, class Op>
+struct view_stage : stage {
+    static constexpr bool may_view_c = true;
+    View view;
+    HONE_INLINE constexpr explicit view_stage(const View& v) : view(v) {}
+    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const { return detail::check_against(view, e); }
+    template <class V, class At>
+    HONE_INLINE void operator()(V& x, const At& at) const {
+        x = Op::of(x, at.load(view));
+    }
+};
+
+// x * v[column]. From anything contiguous (its length must equal n), or from a pointer to n elements.
 template <detail::contiguous_range R>
 HONE_INLINE constexpr auto scale(const R& v) {
-    return scale_columns_stage(detail::columns_of(v));
+    return columns_stage<detail::element_of<R>, times>(detail::columns_of(v));
 }
 template <class U>
 HONE_INLINE constexpr auto scale(const U* v) {
-    return scale_columns_stage<U>(column_vector<U>{v, -1});
+    return columns_stage<U, times>(column_vector<U>{v, -1});
 }
 
 // x + v[column]. From anything contiguous (its length must equal n), or from a pointer to n elements.
-template <class U>
-struct bias_stage : stage {
-    column_vector<U> v;
-    HONE_INLINE constexpr explicit bias_stage(column_vector<U> u) : v(u) {}
-    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const { return v.check(e); }
-    template <class V, class At>
-    HONE_INLINE void operator()(V& x, const At& at) const {
-        x = x + at.cols(v.data);
-    }
-};
 template <detail::contiguous_range R>
 HONE_INLINE constexpr auto bias(const R& v) {
-    return bias_stage(detail::columns_of(v));
+    return columns_stage<detail::element_of<R>, plus>(detail::columns_of(v));
 }
 template <class U>
 HONE_INLINE constexpr auto bias(const U* v) {
-    return bias_stage<U>(column_vector<U>{v, -1});
+    return columns_stage<U, plus>(column_vector<U>{v, -1});
 }
 
 // x + view(row, column), or x + image(n, h, w, column). The view may be C itself.
-template <class View>
-struct add_stage : stage {
-    static constexpr bool may_view_c = true;
-    View view;
-    HONE_INLINE constexpr explicit add_stage(const View& v) : view(v) {}
-    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const { return detail::check_against(view, e); }
-    template <class V, class At>
-    HONE_INLINE void operator()(V& x, const At& at) const {
-        x = x + at.load(view);
-    }
-};
 template <class U>
 HONE_INLINE constexpr auto add(const matrix_view<U>& v) {
-    return add_stage<matrix_view<const U>>(v);
+    return view_stage<matrix_view<const U>, plus>(v);
 }
 template <class U>
 HONE_INLINE constexpr auto add(const image_view<U>& v) {
-    return add_stage<image_view<const U>>(v);
+    return view_stage<image_view<const U>, plus>(v);
 }
 
 // x * view(row, column), or x * image(n, h, w, column). The view may be C itself.
-template <class View>
-struct mul_stage : stage {
-    static constexpr bool may_view_c = true;
-    View view;
-    HONE_INLINE constexpr explicit mul_stage(const View& v) : view(v) {}
-    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const { return detail::check_against(view, e); }
-    template <class V, class At>
-    HONE_INLINE void operator()(V& x, const At& at) const {
-        x = x * at.load(view);
-    }
-};
 template <class U>
 HONE_INLINE constexpr auto mul(const matrix_view<U>& v) {
-    return mul_stage<matrix_view<const U>>(v);
+    return view_stage<matrix_view<const U>, times>(v);
 }
 template <class U>
 HONE_INLINE constexpr auto mul(const image_view<U>& v) {
-    return mul_stage<image_view<const U>>(v);
+    return view_stage<image_view<const U>, times>(v);
 }
 
 // max(x, 0); NaN stays NaN.
@@ -402,17 +402,22 @@ struct hard_swish_stage : unary_stage<hard_swish_stage> {
 };
 inline constexpr hard_swish_stage hard_swish{};
 
-// A second output: the largest x of each row as it stands at this stage, out[row]. Any NaN in a row makes it NaN. The rows of
-// a convolution are its output pixels. out has as many elements as C has rows and must not overlap C; like C it is
-// unspecified where the call fails half-way. Work is split along rows only.
-struct row_max_stage : stage {
+// Stages with a second output of one number a row.
+struct row_output_stage : stage {
     static constexpr bool whole_rows = true;
     float* out;
-    HONE_INLINE constexpr explicit row_max_stage(float* o) : out(o) {}
+    HONE_INLINE constexpr explicit row_output_stage(float* o) : out(o) {}
     HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
         if (out == nullptr && e.rows > 0 && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.rows};
         return {};
     }
+};
+
+// A second output: the largest x of each row as it stands at this stage, out[row]. Any NaN in a row makes it NaN. The rows of
+// a convolution are its output pixels. out has as many elements as C has rows and must not overlap C; like C it is
+// unspecified where the call fails half-way. Work is split along rows only.
+struct row_max_stage : row_output_stage {
+    HONE_INLINE constexpr explicit row_max_stage(float* o) : row_output_stage(o) {}
     template <class V, class At>
     HONE_INLINE void operator()(V& x, const At& at) const {
         auto largest = at.col == 0 ? x[0] : static_cast<typename V::element>(out[at.row]);
@@ -426,14 +431,8 @@ HONE_INLINE constexpr row_max_stage row_max(float* out) { return row_max_stage(o
 
 // A second output: the sum of each row as it stands at this stage, out[row], as one chain of rounded additions from +0 over the
 // columns in ascending order. It costs an addition's latency (4 cycles) a column: little beside k of 256 and more.
-struct row_sum_stage : stage {
-    static constexpr bool whole_rows = true;
-    float* out;
-    HONE_INLINE constexpr explicit row_sum_stage(float* o) : out(o) {}
-    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
-        if (out == nullptr && e.rows > 0 && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.rows};
-        return {};
-    }
+struct row_sum_stage : row_output_stage {
+    HONE_INLINE constexpr explicit row_sum_stage(float* o) : row_output_stage(o) {}
     template <class V, class At>
     HONE_INLINE void operator()(V& x, const At& at) const {
         float sum = at.col == 0 ? 0.0f : out[at.row];

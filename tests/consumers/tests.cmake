@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 # Read by ../CMakeLists.txt (the CMakeLists.txt here is the consumer's): hone in projects of others, on this machine.
 find_program(HONE_TEST_PKG_CONFIG NAMES pkg-config pkgconf)
+foreach(package xsimd Catch2)
+    set(${package}_installed "")
+    if(${package}_DIR)
+        set(${package}_installed "${${package}_DIR}")
+    endif()
+endforeach()
+FetchContent_GetProperties(xsimd SOURCE_DIR xsimd_fetched)
 function(hone_consumer_test name)
     add_test(NAME "consumer: ${name}" ${ARGN})
     set_tests_properties("consumer: ${name}" PROPERTIES LABELS compile TIMEOUT ${HONE_TEST_TIMEOUT}
@@ -19,9 +26,8 @@ foreach(way find_package add_subdirectory FetchContent pkg-config majors leak)
         endif()
         hone_consumer_test(${way} COMMAND "${CMAKE_COMMAND}" -DWAY=${way} "-DSOURCE=${PROJECT_SOURCE_DIR}"
             "-DFOLDER=${CMAKE_CURRENT_BINARY_DIR}/consumers/${way}" "-DGENERATOR=${CMAKE_GENERATOR}"
-            "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DXSIMD_DIR=$<$<BOOL:${xsimd_DIR}>:${xsimd_DIR}>"
-            "-DXSIMD_SOURCE=${xsimd_SOURCE_DIR}" "-DCATCH2_DIR=$<$<BOOL:${Catch2_DIR}>:${Catch2_DIR}>"
-            "-DPKG_CONFIG=${HONE_TEST_PKG_CONFIG}" "-DQEMU=${qemu}" -P "${CMAKE_CURRENT_LIST_DIR}/consume.cmake")
+            "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DXSIMD_DIR=${xsimd_installed}" "-DXSIMD_SOURCE=${xsimd_fetched}"
+            "-DCATCH2_DIR=${Catch2_installed}" "-DPKG_CONFIG=${HONE_TEST_PKG_CONFIG}" "-DQEMU=${qemu}" -P "${CMAKE_CURRENT_LIST_DIR}/consume.cmake")
     endif()
 endforeach()
 # The check of the flags sees a flag.
