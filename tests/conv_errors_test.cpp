@@ -145,7 +145,7 @@ TEST_CASE("convolution errors: output padding stays below the stride or the dila
     }
 }
 
-TEST_CASE("convolution errors: sizes that 64 bits do not hold") {
+TEST_CASE("B25 convolution errors: sizes that 64 bits do not hold") {
     const auto wide = [](const char* what, index_t value, index_t most) {
         return std::string(what) + " = " + std::to_string(value) + " must be at most " + std::to_string(most);
     };
@@ -675,7 +675,7 @@ TEST_CASE("convolution errors: no size overflows") {
 }
 
 // A block far larger than any problem: scratch follows the problem, not the block.
-TEST_CASE("convolution errors: absurd blocks") {
+TEST_CASE("B32 convolution errors: absurd blocks") {
     random_source source(2);
     static conv_memory memory(edge::end);
     for (image_layout out : {image_layout::nhwc, image_layout::nchw}) {

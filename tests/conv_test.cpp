@@ -308,7 +308,7 @@ std::vector<float> counting(std::size_t n, float first) {
 }  // namespace
 
 // oneDNN#5080: columns beside explicit padding of the width, 48 of 1024 elements wrong.
-TEST_CASE("convolution: columns next to padding of the width") {
+TEST_CASE("B52 convolution: columns next to padding of the width") {
     random_source source(7);
     conv_problem p{.n = 1, .h = 32, .w = 64, .ic = 1, .oc = 1, .kh = 2, .kw = 4};
     p.window.stride_h = 2;
@@ -322,7 +322,7 @@ TEST_CASE("convolution: columns next to padding of the width") {
 }
 
 // onnx#7721: pads on one axis only.
-TEST_CASE("convolution: asymmetric padding of one axis") {
+TEST_CASE("B53 convolution: asymmetric padding of one axis") {
     const std::vector<float> in = counting(35, 0), ones(9, 1.0f);
     hone::conv_window window{.stride_h = 2, .stride_w = 2, .pad = {1, 0, 1, 0}};
     for (isa id : here()) {
@@ -333,7 +333,7 @@ TEST_CASE("convolution: asymmetric padding of one axis") {
 }
 
 // XNNPACK#1951, oneDNN#352: grouped transposed convolution.
-TEST_CASE("convolution: grouped and transposed") {
+TEST_CASE("B55 convolution: grouped and transposed") {
     const std::vector<float> in = {1, 5, 2, 6, 3, 7, 4, 8};
     std::vector<float> filter = counting(9, 1);
     filter.insert(filter.end(), filter.begin(), filter.begin() + 9);
@@ -353,7 +353,7 @@ TEST_CASE("convolution: grouped and transposed") {
 }
 
 // onnxruntime PR 2688: extents of a transposed convolution's output.
-TEST_CASE("convolution: extents of outputs") {
+TEST_CASE("B56 convolution: extents of outputs") {
     hone::conv_desc d{.n = 1, .h = 5, .w = 2, .ic = 1, .oc = 1, .kh = 3, .kw = 3};
     d.window.transposed = true;
     d.window.stride_h = 2;
@@ -389,7 +389,7 @@ TEST_CASE("convolution: extents of outputs") {
 }
 
 // ncnn#1384: 1x1 and depthwise at sizes where another code path begins.
-TEST_CASE("convolution: pointwise and depthwise at several sizes") {
+TEST_CASE("B58 convolution: pointwise and depthwise at several sizes") {
     random_source source(9);
     for (index_t size : {13, 14, 15, 16}) {
         conv_problem point{.n = 1, .h = size, .w = size, .ic = 64, .oc = quick() ? 17 : 64};
@@ -406,7 +406,7 @@ TEST_CASE("convolution: pointwise and depthwise at several sizes") {
 }
 
 // oneDNN PR 5494: a stride larger than the kernel.
-TEST_CASE("convolution: strides larger than the kernel") {
+TEST_CASE("B35 convolution: strides larger than the kernel") {
     random_source source(10);
     conv_problem p{.n = 1, .h = 67, .w = 4, .ic = 32, .oc = quick() ? 5 : 48, .kh = 1, .kw = 1};
     p.window.stride_h = 3;
@@ -426,7 +426,7 @@ TEST_CASE("convolution: strides larger than the kernel") {
 }
 
 // oneDNN#971: the order of stages is the caller's.
-TEST_CASE("convolution: stages run in the caller's order") {
+TEST_CASE("B59 convolution: stages run in the caller's order") {
     const float in[] = {2, 2}, filter[] = {1, 1};
     for (isa id : here()) {
         CAPTURE(hone::isa_name(id));

@@ -58,7 +58,7 @@ std::string message(const hone::status& s) { return std::string(s.message().view
 
 }  // namespace
 
-TEST_CASE("the best ISA follows the features, not the model") {
+TEST_CASE("B106 the best ISA follows the features, not the model") {
     using hone::detail::best_isa;
     CHECK(best_isa(cpu_features{}) == isa::native);
     CHECK(best_isa(weak) == isa::native);
@@ -108,7 +108,7 @@ TEST_CASE("the best ISA follows the features, not the model") {
 }
 
 #if HONE_X86
-TEST_CASE("CPUs from their registers: unknown vendors, hypervisors that hide state") {
+TEST_CASE("B61 CPUs from their registers: unknown vendors, hypervisors that hide state") {
     using namespace hone::machine;
     // A CPU of no known vendor, family or model, with every bit that AVX-512 needs.
     register_dump r;
@@ -143,7 +143,7 @@ TEST_CASE("CPUs from their registers: unknown vendors, hypervisors that hide sta
 }
 #endif
 
-TEST_CASE("HONE_ISA caps the choice") {
+TEST_CASE("B71 HONE_ISA caps the choice") {
     // Unset, empty and blank are alike.
     for (const char* wanted : {static_cast<const char*>(nullptr), "", " ", "\t  "}) {
         const auto c = choose_isa(strong, wanted);

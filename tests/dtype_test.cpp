@@ -207,7 +207,7 @@ static_assert(static_cast<float>(bf16::from_bits(0xc000)) == -2.f);
 
 }  // namespace
 
-TEST_CASE("bf16: any NaN stays a NaN, every payload") {
+TEST_CASE("B05 bf16: any NaN stays a NaN, every payload") {
     // A plain biased shift turns 0x7f800001 into infinity and 0x7fff8c22 into -0.
     CHECK(bf16(from_pattern(0x7f800001u)).bits == 0x7fc0);
     CHECK(bf16(from_pattern(0x7fff8c22u)).bits == 0x7fff);

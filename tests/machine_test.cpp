@@ -267,7 +267,7 @@ TEST_CASE("an empty record has no features") {
     static_assert(!machine::detect(register_dump{}).sse2);
 }
 
-TEST_CASE("what the system does not save is not used") {
+TEST_CASE("B61 what the system does not save is not used") {
     const std::string avx512 = to_fma + " avx512f avx512dq avx512bw avx512vl";
     recording r = load("skylake_x");
     const struct {
@@ -284,7 +284,7 @@ TEST_CASE("what the system does not save is not used") {
     }
 }
 
-TEST_CASE("AMX takes both tile states and a permission") {
+TEST_CASE("B65 AMX takes both tile states and a permission") {
     recording r = load("unknown_vendor");
     const auto amx = [&](std::uint64_t xcr0, bool permitted) {
         r.registers.xcr0 = xcr0;
@@ -302,7 +302,7 @@ TEST_CASE("AMX takes both tile states and a permission") {
     CHECK_FALSE(amx(0x002E7, true));
 }
 
-TEST_CASE("vendor, family and model decide nothing") {
+TEST_CASE("B62 vendor, family and model decide nothing") {
     recording r = load("skylake_x");
     const std::string expected = features(r.registers);
     for (int i = 0; i < r.registers.cpuid_count; ++i) {
@@ -373,7 +373,7 @@ TEST_CASE("leaf 7 subleaf 1 counts only where subleaf 0 says it exists") {
     CHECK_FALSE(f.avx_vnni);
 }
 
-TEST_CASE("CPUID is run with a subleaf, and never above the largest leaf") {
+TEST_CASE("B64 CPUID is run with a subleaf, and never above the largest leaf") {
     register_dump r;
     bool above = false;
     std::uint32_t basic = 7, caches = 1000;
@@ -417,7 +417,7 @@ TEST_CASE("CPUID is run with a subleaf, and never above the largest leaf") {
     CHECK(r.cpuid_count == 27);
 }
 
-TEST_CASE("Arm features are separate, and SVE needs a believable length") {
+TEST_CASE("B70 Arm features are separate, and SVE needs a believable length") {
     const recording v2 = load("neoverse_v2");
     const auto with_length = [&](int bytes) {
         register_dump r = v2.registers;
@@ -563,7 +563,7 @@ TEST_CASE("an L3 whose sharing is unknown counts as 4 MiB per allowed CPU at mos
     }
 }
 
-TEST_CASE("hostile values in sysfs give defaults") {
+TEST_CASE("B73 hostile values in sysfs give defaults") {
     const std::string root = "/sys/devices/system/cpu/cpu0/cache/index";
     const recording good = load("neoverse_n1");
     for (const char* text : {"0", "0K", "1", "3", "-1", "-1K", "unknown", "", "K", "32X", "32K8", " 32K", "2G",
@@ -629,7 +629,7 @@ TEST_CASE("hostile values in sysfs give defaults") {
     CHECK(caches_of(small).l3.bytes == 2097152);
 }
 
-TEST_CASE("every file may be missing") {
+TEST_CASE("B74 every file may be missing") {
     const recording good = load("neoverse_n1");
     for (const auto& [path, text] : good.files) {
         INFO(path);
@@ -676,7 +676,7 @@ TEST_CASE("hostile CPUID cache leaves give defaults") {
     }
 }
 
-TEST_CASE("affinity masks of any length are counted") {
+TEST_CASE("B77 affinity masks of any length are counted") {
     unsigned long mask[2048 / (8 * sizeof(unsigned long))] = {};
     const std::size_t words = sizeof mask / sizeof mask[0];
     constexpr std::size_t bits = 8 * sizeof(unsigned long);
