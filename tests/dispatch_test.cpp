@@ -265,7 +265,7 @@ TEST_CASE("the kernels of every ISA that runs here, as registered") {
             if (fixed != 0) CHECK(k.lanes == fixed);
             // Tile and panel are made for each other: a tile is whole panels or a whole part of one.
             CHECK((k.nr % k.panel == 0 || k.panel % k.nr == 0 || k.panel % k.lanes == 0));
-            CHECK(k.pack != nullptr);
+            CHECK(k.pack_lines != nullptr);
             for (int c = 0; c < hone::detail::row_class_count; ++c) {
                 for (int v = 0; v < hone::detail::max_registers; ++v) {
                     CHECK((k.micro[c][v] != nullptr) == (hone::detail::row_classes[c] <= r.mr && v < r.registers));

@@ -281,10 +281,10 @@ struct stage_values {
     float factor = 1;
     std::vector<float> bias, addend;
 
-    void draw(generator& g, const spread& s, index_t columns) {
+    void draw(generator& g, const spread& s, index_t columns, bool often) {
         static constexpr double scales[] = {0.7, -1.3, 1.0 / 3.0, 3.0};
         static constexpr float factors[] = {1.1f, -0.9f, 0.3f, -2.7f};
-        used = !g.one_in(4);
+        used = !g.one_in(often ? 4 : 2);
         scale = scales[g.between(0, 3)];
         factor = factors[g.between(0, 3)];
         bias = values(g, s, columns);
@@ -305,12 +305,19 @@ struct stage_values {
     }
 };
 
-// Around 0: products from 2^-40 to 2^40. The others: most products are subnormal or vanish, whose signs then matter.
+// Products from 2^-40 to 2^40; one in eight: most are subnormal; one in eight: all vanish, and what is left of a sum is the
+// sign of its last product. Fewer stages then, a bias hides that sign.
 struct spreads {
     spread a, b, rest;
+    bool vanishing = false;
     explicit spreads(generator& g) {
-        if (g.one_in(6)) a.middle = -60, b.middle = -80, rest.middle = -135;
+        const index_t kind = g.between(1, 8);
+        vanishing = kind == 2;
+        if (kind == 1) a.middle = -60, b.middle = -80;
+        if (kind == 2) a.middle = -80, b.middle = -110;
+        if (kind <= 2) rest.middle = -135;
         if (g.one_in(3)) a.zeros = b.zeros = rest.zeros = g.one_in(2) ? 2 : 16;
+        if (vanishing) rest.zeros = 2;
     }
 };
 
@@ -351,7 +358,7 @@ struct gemm_problem {
         static constexpr double betas[] = {0, 0, 0, 0, 1, -1, 0.3, 2.5};
         alpha = !deep && g.one_in(10) ? 0 : alphas[g.between(0, 7)];
         beta = betas[g.between(0, 7)];
-        stages.draw(g, s.rest, n);
+        stages.draw(g, s.rest, n, !s.vanishing);
         a = values(g, s.a, m * k);
         b = values(g, s.b, k * n);
         c = values(g, s.rest, m * n);
@@ -432,7 +439,7 @@ struct conv_problem {
             ow = hone::output_w(d);
         } while (oh < 1 || ow < 1);
         const spreads s(g);
-        stages.draw(g, s.rest, d.oc);
+        stages.draw(g, s.rest, d.oc, !s.vanishing);
         input = values(g, s.a, d.n * d.h * d.w * d.ic);
         filter = values(g, s.b, d.oc * (d.ic / d.groups) * d.kh * d.kw);
     }

@@ -468,8 +468,8 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     };
     if (!d.copy_input) {
         job.images = c.n;
-        job.input = in.data;
-        job.in_n = c.input.n;
+        job.input = reads ? in.data : zeros;
+        job.in_n = reads ? c.input.n : 0;
         job.in_h = c.input.h;
         job.in_w = c.input.w;
         job.output = reinterpret_cast<unsigned char*>(out.data);

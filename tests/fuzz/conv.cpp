@@ -91,6 +91,8 @@ void expect(const desc& d, const image& input, const hone::filter_view<float>& f
                         sum = sum > 0 || std::isnan(sum) ? sum : 0.0f;
                     }
                     const auto at = static_cast<std::size_t>(out.at(n, y, x, o) - output.memory.floats());
+                    // Strides are held against each other two by two: where only three coincide, no number is promised.
+                    if (element[at]) return;
                     element[at] = true;
                     expected[at] = sum;
                 }
