@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Nothing is hidden: what hone found on this machine, and what it decided for a product and a convolution, as data and text.
+// What hone found on this machine, and what it decided for a product and a convolution, as data and as text.
 // HONE_ISA=avx2 in the environment caps the choice; a name that does not exist is reported.
 #include <hone/hone.hpp>
 

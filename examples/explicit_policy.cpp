@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
-// Everything fixed at compile time: instruction set, tile, blocks. What is not named here is not in the binary, and a field
-// that breaks a rule does not compile. The numbers are those of every other policy.
+// Everything fixed at compile time: instruction set, tile, blocks. hone::gemm<fixed> instantiates nothing else, and a
+// field that breaks a rule does not compile. The numbers are those of every other policy.
 #include <hone/hone.hpp>
 
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
-// Rows of 16 floats are two AVX2 registers; six rows of them leave room for a row of B and a broadcast in sixteen registers.
+// Rows of 16 floats are two AVX2 registers: six rows, a row of B and a broadcast of A take 15 of the 16 there are.
 #if defined(__x86_64__)
 constexpr hone::policy fixed{.isa = hone::isa::avx2, .tile = {6, 16}, .block = {.mc = 72, .kc = 256, .nc = 4080}};
 #else

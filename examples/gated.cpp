@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The feed-forward layer of a transformer, as in Llama: y = (silu(x * W1) * (x * W3)) * W2. W1 and W3 lie side by side, so
-// that one product computes both, and its epilogue leaves their gated product: the two halves are never written.
+// The feed-forward layer of a transformer, as in Llama: y = (silu(x * W1) * (x * W3)) * W2. W1 and W3 lie side by side,
+// so that one product computes both, and its epilogue leaves their gated product: the two halves are never written.
 #include <hone/hone.hpp>
 
 #include <cmath>
@@ -14,9 +14,11 @@ int main() {
     for (std::size_t i = 0; i < w13.size(); ++i) w13[i] = static_cast<float>(static_cast<int>(i % 29) - 14) / 60.0f;
     for (std::size_t i = 0; i < w2.size(); ++i) w2[i] = static_cast<float>(static_cast<int>(i % 13) - 6) / 40.0f;
 
-    const hone::status s1 = hone::gemm(hone::row_major(x.data(), tokens, width), hone::row_major(w13.data(), width, 2 * hidden),
+    const hone::status s1 = hone::gemm(hone::row_major(x.data(), tokens, width),
+                                       hone::row_major(w13.data(), width, 2 * hidden),
                                        hone::row_major(h.data(), tokens, hidden), hone::gated(hone::silu));
-    const hone::status s2 = hone::gemm(hone::row_major(h.data(), tokens, hidden), hone::row_major(w2.data(), hidden, width),
+    const hone::status s2 = hone::gemm(hone::row_major(h.data(), tokens, hidden),
+                                       hone::row_major(w2.data(), hidden, width),
                                        hone::row_major(y.data(), tokens, width));
     if (!s1.ok() || !s2.ok()) {
         std::puts((s1.ok() ? s2 : s1).message().c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A plan is made once, with all memory it needs; running it then allocates nothing, whatever the number of rows that arrive.
+// A plan is made once, its memory given beforehand; running it allocates nothing, however many rows arrive.
 #include <hone/hone.hpp>
 
 #include <cstdio>
@@ -12,7 +12,8 @@ int main() {
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(static_cast<int>(i % 3) - 1);
 
     // dynamic_m: m is only the most that will come. B is column-major, as its strides say, so each call packs it.
-    const auto plan = hone::plan(hone::gemm_desc{.m = most_rows, .n = n, .k = k, .b = {.row = 1, .col = k}, .dynamic_m = true});
+    const hone::gemm_desc desc{.m = most_rows, .n = n, .k = k, .b = {.row = 1, .col = k}, .dynamic_m = true};
+    const auto plan = hone::plan(desc);
     if (!plan) {
         std::puts(plan.status().message().c_str());
         return 1;

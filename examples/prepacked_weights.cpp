@@ -34,7 +34,7 @@ int convert(int file, const std::vector<float>& b) {
     return write(file, memory.data(), memory.size()) == static_cast<ssize_t>(memory.size()) ? 0 : 1;
 }
 
-// What an engine does: open, verify once, run as often as it likes. Mapped files lie on page boundaries: aligned enough.
+// What an engine does: open, verify once, run as often as it likes. A mapped file lies on a page: aligned enough.
 int infer(std::span<const std::byte> mapped, const std::vector<float>& a, std::vector<float>& c) {
     const auto plan = hone::plan(desc);
     if (!plan) return failed(plan.status());

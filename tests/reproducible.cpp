@@ -305,8 +305,8 @@ struct stage_values {
     }
 };
 
-// Products from 2^-40 to 2^40; one in eight: most are subnormal; one in eight: all vanish, and what is left of a sum is the
-// sign of its last product. Fewer stages then, a bias hides that sign.
+// Products from 2^-40 to 2^40; one in eight: most are subnormal; one in eight: all vanish, and what is left of a sum is
+// the sign of its last product. Fewer stages then, a bias hides that sign.
 struct spreads {
     spread a, b, rest;
     bool vanishing = false;
@@ -335,17 +335,19 @@ struct gemm_problem {
             n = g.between(260, 400);
             k = g.between(20, 160);
         } else {
-            switch (g.between(0, 5)) {
+            switch (g.between(0, 7)) {
                 case 0:
+                case 1:
+                case 2:
                     m = g.between(1, 20), n = g.between(1, 40), k = g.between(0, 4);
                     break;
-                case 1:
+                case 3:
                     m = g.between(1, 3), n = g.between(1, 300), k = g.between(1, 200);
                     break;
-                case 2:
+                case 4:
                     m = g.between(1, 100), n = g.between(1, 3), k = g.between(1, 200);
                     break;
-                case 3:
+                case 5:
                     m = g.between(1, 12), n = g.between(1, 70), k = g.between(520, 1300);
                     break;
                 default:
@@ -353,7 +355,8 @@ struct gemm_problem {
                     break;
             }
         }
-        const spreads s(g);
+        spreads s(g);
+        if (k <= 4 && g.one_in(2)) s.a.zeros = s.b.zeros = s.rest.zeros = 2;  // sums of nothing but -0
         static constexpr double alphas[] = {1, 1, 1, -1, 0.5, 1.7, -0.3, 1.0 / 3.0};
         static constexpr double betas[] = {0, 0, 0, 0, 1, -1, 0.3, 2.5};
         alpha = !deep && g.one_in(10) ? 0 : alphas[g.between(0, 7)];

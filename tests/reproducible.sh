@@ -77,8 +77,10 @@ run() {
         read -r kind isa compiler width sum rest <<< "$line"
         case $kind in
             checksum)
-                # The plain loops are part of every run; one line of them a compiler and architecture is enough to see.
-                if [ "$isa" != reference ] || [ -z "${shown[$compiler ${how%%[ ,]*}]:-}" ]; then echo "$line  $how"; fi
+                # The plain loops are part of every run; one line of them a compiler and architecture is enough.
+                if [ "$isa" != reference ] || [ -z "${shown[$compiler ${how%%[ ,]*}]:-}" ]; then
+                    echo "$line  $how"
+                fi
                 shown[$compiler ${how%%[ ,]*}]=1
                 checksums+=("$sum")
                 ran+=" $isa"
@@ -136,8 +138,8 @@ aarch64() {
     run "qemu-aarch64, 512 bits" 512 "${emulator[@]}" -cpu max,sve-max-vq=4,sve-default-vector-length=-1 "$folder/$name"
     [[ $ran == *sve* ]] || return 0
     for bits in 128 256 2048; do
-        run "qemu-aarch64, $bits bits" $bits "${emulator[@]}" -cpu "max,sve-max-vq=$((bits / 128)),sve-default-vector-length=-1" \
-            "$folder/$name" --isa sve --isa sve2
+        run "qemu-aarch64, $bits bits" $bits "${emulator[@]}" \
+            -cpu "max,sve-max-vq=$((bits / 128)),sve-default-vector-length=-1" "$folder/$name" --isa sve --isa sve2
     done
 }
 

@@ -17,7 +17,8 @@
 //   ascending order, then the stages. Taps in the padding are not part of the chain: padding never meets an infinite or NaN
 //   weight. Bitwise equal on every ISA with FMA and for every block and number of workers, -0 counting as +0.
 // Epilogue: at.row counts output pixels, at.n, at.h, at.w is the pixel, at.col the output channel.
-// Memory, threads, errors: as in gemm.hpp.
+// Memory, threads, errors: as in gemm.hpp. Output strides under which elements coincide are refused where two of the four
+//   axes show it; where it takes three, what those elements hold is unspecified.
 #pragma once
 
 #include "gemm.hpp"

@@ -32,12 +32,16 @@ struct explanation {
 
     HONE_INLINE text_line text() const {
         text_line t;
-        t.append(kernel).append(" ").append(element).append(" ").append(isa_name(isa)).append(" (").append(why_isa).append("), tile ")
-            .append(tile.mr).append("x").append(tile.nr).append(" (").append(why_tile).append("), block mc ").append(block.mc)
-            .append(" kc ").append(block.kc).append(" nc ").append(block.nc).append(" (").append(why_block).append("), A ")
-            .append(packs_a ? "packed" : "in place").append(", B ").append(b)
-            .append(", sums in ").append(sums).append(", workers ").append(workers).append(" = ").append(row_parts)
-            .append(" x ").append(col_parts).append(", scratch ").append(scratch_bytes).append(" B");
+        t.append(kernel).append(" ").append(element).append(" ").append(isa_name(isa)).append(" (").append(why_isa).append("), ");
+        if (tile.mr == 0) {
+            t.append(why_tile);
+        } else {
+            t.append("tile ").append(tile.mr).append("x").append(tile.nr).append(" (").append(why_tile).append("), block mc ")
+                .append(block.mc).append(" kc ").append(block.kc).append(" nc ").append(block.nc).append(" (").append(why_block).append(")");
+        }
+        t.append(", A ").append(packs_a ? "packed" : "in place").append(", B ").append(b).append(", sums in ").append(sums)
+            .append(", workers ").append(workers).append(" = ").append(row_parts).append(" x ").append(col_parts)
+            .append(", scratch ").append(scratch_bytes).append(" B");
         return t;
     }
 };

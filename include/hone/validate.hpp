@@ -83,6 +83,8 @@ inline status check_policy(const policy& p) {
     if (p.block.kc < 0) return {code::bad_policy, argument::policy_kc, p.block.kc, 0};
     if (p.block.nc < 0 || (p.tile.nr && p.block.nc % p.tile.nr)) return {code::bad_policy, argument::policy_nc, p.block.nc, p.tile.nr};
     if (!policy_precision(p.precision)) return {code::unsupported, argument::policy_precision, static_cast<int>(p.precision.a), static_cast<int>(dtype::f32)};
+    if (p.packing > packing::both) return {code::bad_policy, argument::policy_packing, static_cast<int>(p.packing), static_cast<int>(packing::both)};
+    if (p.numerics > numerics::relaxed) return {code::bad_policy, argument::policy_precision, static_cast<int>(p.numerics), static_cast<int>(numerics::relaxed)};
     if (p.threads < 0) return {code::bad_policy, argument::policy_threads, p.threads, 0};
     return {};
 }
@@ -135,7 +137,10 @@ struct fixed_choice {
     HONE_INLINE explicit fixed_choice(const policy& p) {
         if constexpr (has_isa) finish = fixed_finish<P.isa, T, E>();
         else finish = finish_of<T, E>(resolve_isa(p.isa));
-        if constexpr (has_tile) tile = fixed_gemm_kernel<P.isa, T, P.tile.mr, P.tile.nr>();
+        // Making the record already runs code of the region.
+        if constexpr (has_tile) {
+            if (isa_available(P.isa, this_machine().cpu)) tile = fixed_gemm_kernel<P.isa, T, P.tile.mr, P.tile.nr>();
+        }
     }
     HONE_INLINE const gemm_kernel<T>* kernel() const { return has_tile ? &tile : nullptr; }
 };

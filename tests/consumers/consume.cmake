@@ -145,8 +145,10 @@ if(WAY STREQUAL find_package)
     math(EXPR next_minor "${MINOR} + 1")
     math(EXPR next_major "${MAJOR} + 1")
     math(EXPR next_patch "${PATCH} + 1")
-    foreach(wanted ${next_major} ${next_major}.0 ${MAJOR}.${next_minor} ${version}.${next_patch} ${MAJOR}.${MINOR}.${next_patch})
-        refused("hone ${wanted}" "compatible with requested version \"${wanted}\"" ${consumer} -B "${FOLDER}/wanted-${wanted}" -DWANTED=${wanted})
+    foreach(wanted ${next_major} ${next_major}.0 ${MAJOR}.${next_minor} ${version}.1
+        ${MAJOR}.${MINOR}.${next_patch})
+        refused("hone ${wanted}" "compatible with requested version \"${wanted}\"" ${consumer}
+            -B "${FOLDER}/wanted-${wanted}" -DWANTED=${wanted})
     endforeach()
     foreach(wanted ${MAJOR}.${MINOR} ${version})
         run("asking for hone ${wanted}" ${consumer} -B "${FOLDER}/wanted-${wanted}" -DWANTED=${wanted})
@@ -191,7 +193,8 @@ elseif(WAY STREQUAL majors)
     function(package name version target)
         string(MAKE_C_IDENTIFIER "${target}-${version}" folder)
         set(folder "${FOLDER}/${folder}")
-        file(WRITE "${folder}/${name}Config.cmake" "if(NOT TARGET ${target})\nadd_library(${target} INTERFACE IMPORTED)\n"
+        file(WRITE "${folder}/${name}Config.cmake" "if(NOT TARGET ${target})\n"
+            "add_library(${target} INTERFACE IMPORTED)\n"
             "target_include_directories(${target} INTERFACE \"${SOURCE}/include\")\nendif()\n")
         write_basic_package_version_file("${folder}/${name}ConfigVersion.cmake" VERSION ${version}
             COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)

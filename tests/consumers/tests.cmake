@@ -27,7 +27,8 @@ foreach(way find_package add_subdirectory FetchContent pkg-config majors leak)
         hone_consumer_test(${way} COMMAND "${CMAKE_COMMAND}" -DWAY=${way} "-DSOURCE=${PROJECT_SOURCE_DIR}"
             "-DFOLDER=${CMAKE_CURRENT_BINARY_DIR}/consumers/${way}" "-DGENERATOR=${CMAKE_GENERATOR}"
             "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DXSIMD_DIR=${xsimd_installed}" "-DXSIMD_SOURCE=${xsimd_fetched}"
-            "-DCATCH2_DIR=${Catch2_installed}" "-DPKG_CONFIG=${HONE_TEST_PKG_CONFIG}" "-DQEMU=${qemu}" -P "${CMAKE_CURRENT_LIST_DIR}/consume.cmake")
+            "-DCATCH2_DIR=${Catch2_installed}" "-DPKG_CONFIG=${HONE_TEST_PKG_CONFIG}" "-DQEMU=${qemu}"
+            -P "${CMAKE_CURRENT_LIST_DIR}/consume.cmake")
     endif()
 endforeach()
 # The check of the flags sees a flag.
@@ -38,9 +39,11 @@ endif()
 foreach(compiler IN LISTS compilers)
     get_filename_component(kind "${compiler}" NAME)
     if(CMAKE_CROSSCOMPILING OR NOT CMAKE_NM OR NOT HONE_TEST_BASH)
-        hone_consumer_test("two versions, ${kind}" COMMAND "${CMAKE_COMMAND}" -E echo "skipped: needs bash and nm, natively")
+        hone_consumer_test("two versions, ${kind}" COMMAND "${CMAKE_COMMAND}"
+            -E echo "skipped: needs bash and nm, natively")
     else()
-        hone_consumer_test("two versions, ${kind}" COMMAND "${HONE_TEST_BASH}" "${CMAKE_CURRENT_LIST_DIR}/two_versions.sh"
+        hone_consumer_test("two versions, ${kind}" COMMAND "${HONE_TEST_BASH}"
+            "${CMAKE_CURRENT_LIST_DIR}/two_versions.sh"
             "${CMAKE_CURRENT_BINARY_DIR}/consumers/two-versions-${kind}" "${CMAKE_NM}" "${compiler}" ${include_flags})
     endif()
 endforeach()

@@ -54,7 +54,10 @@ for level in -O0 -O2; do
         echo "$level: both libraries define these"
         exit 1
     fi
-    comm -12 "$folder/this.txt" "$folder/unnamed.txt" | grep -q . || { echo "$level: nm does not see what is shared"; exit 1; }
+    if ! comm -12 "$folder/this.txt" "$folder/unnamed.txt" | grep . > /dev/null; then
+        echo "$level: nm does not see what is shared"
+        exit 1
+    fi
     "$program" "$folder/libthis.so" 41 "$folder/libother.so" 42
     "$program" "$folder/libother.so" 42 "$folder/libthis.so" 41
     if [ $level = -O0 ] && "$program" "$folder/libthis.so" 41 "$folder/libunnamed.so" 42 > /dev/null; then

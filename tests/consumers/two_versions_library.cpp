@@ -19,7 +19,8 @@ extern "C" int packed_by_library() {
     const auto packed = hone::packed_view::open({weights.data(), weights.size()});
     if (!packed || !packed->verify().ok()) return -1;
     if (!plan->run(va, *packed, hone::row_major(c.data(), m, n)).ok()) return -1;
-    if (!hone::gemm(va, vb, hone::row_major(d.data(), m, n), hone::map([](auto& x, auto) { x = x + 1; })).ok()) return -1;
+    const auto stage = hone::map([](auto& x, auto) { x = x + 1; });
+    if (!hone::gemm(va, vb, hone::row_major(d.data(), m, n), stage).ok()) return -1;
     for (std::size_t i = 0; i < 9; ++i) {
         for (std::size_t j = 0; j < 20; ++j) {
             float sum = 0;

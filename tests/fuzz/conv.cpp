@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Any description of a convolution, policy and executor: a plan or a refusal. What is small is run in memory of exact size
-// and compared with a plain loop, and run again with one field of a view wrong.
+// Any description of a convolution, policy and executor: a plan or a refusal. What is small is run in memory of exact
+// size and compared with a plain loop, and run again with one field of a view wrong.
 #include "fuzz.hpp"
 
 namespace {
@@ -65,7 +65,8 @@ index_t met(index_t out, index_t tap, index_t in, index_t stride, index_t dilati
     return at >= 0 && at < in ? at : -1;
 }
 
-void expect(const desc& d, const image& input, const hone::filter_view<float>& f, const image& output, const float* bias) {
+void expect(const desc& d, const image& input, const hone::filter_view<float>& f, const image& output,
+            const float* bias) {
     const hone::conv_window& w = d.window;
     std::vector<float> expected = output.before;
     std::vector<bool> element(expected.size());
@@ -82,7 +83,8 @@ void expect(const desc& d, const image& input, const hone::filter_view<float>& f
                             const index_t ix = met(x, kx, d.w, w.stride_w, w.dilation_w, w.pad.left, w.transposed);
                             if (iy < 0 || ix < 0) continue;
                             for (index_t i = 0; i < f.ic; ++i) {
-                                sum = std::fma(*input.view.at(n, iy, ix, g * f.ic + i), *f.at(g, o % f.oc, i, ky, kx), sum);
+                                const float x_in = *input.view.at(n, iy, ix, g * f.ic + i);
+                                sum = std::fma(x_in, *f.at(g, o % f.oc, i, ky, kx), sum);
                             }
                         }
                     }
@@ -102,14 +104,15 @@ void expect(const desc& d, const image& input, const hone::filter_view<float>& f
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const float got = output.memory.floats()[i];
         if (element[i] ? same(got, expected[i], false) : std::memcmp(&got, &expected[i], sizeof got) == 0) continue;
-        std::fprintf(stderr, "element %zu of the output's memory%s: %a, expected %a\n", i, element[i] ? "" : " (in a gap)",
-                     static_cast<double>(got), static_cast<double>(expected[i]));
+        std::fprintf(stderr, "element %zu of the output's memory%s: %a, expected %a\n", i,
+                     element[i] ? "" : " (in a gap)", static_cast<double>(got), static_cast<double>(expected[i]));
         std::abort();
     }
 }
 
 template <class Plan, class E>
-void run_wrong(bytes_in& in, const Plan& plan, const E& stages, const image& input, hone::filter_view<float> f, image& output) {
+void run_wrong(bytes_in& in, const Plan& plan, const E& stages, const image& input, hone::filter_view<float> f,
+               image& output) {
     auto vi = input.view, vo = output.view;
     const index_t other = in.flag() ? in.wild() : static_cast<index_t>(in.byte()) - 100;
     hone::image_view<float>& v = in.flag() ? vi : vo;
@@ -200,22 +203,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     bytes_in in(data, size);
     const bool wild = in.below(4) == 0, per_channel = in.below(4) == 0;
     const auto extent = [&](int small) { return wild ? in.extent(small) : in.below(small); };
+    const auto positive = [&](int small) {
+        const index_t x = extent(small);
+        return x < INT64_MAX ? x + 1 : x;
+    };
     desc d{.n = extent(4), .h = extent(14), .w = extent(14)};
-    d.groups = in.flag() ? 1 : 1 + extent(6);
+    d.groups = in.flag() ? 1 : positive(6);
     d.ic = extent(40);
     d.oc = extent(40);
     if (!wild) {
         d.ic = per_channel ? d.groups : d.ic / d.groups * d.groups;
         d.oc = per_channel ? d.groups : d.oc / d.groups * d.groups;
     }
-    d.kh = 1 + extent(4);
-    d.kw = 1 + extent(4);
+    d.kh = positive(4);
+    d.kw = positive(4);
     hone::conv_window& w = d.window;
     if (in.flag()) {
-        w.stride_h = 1 + extent(3);
-        w.stride_w = 1 + extent(3);
-        w.dilation_h = 1 + extent(3);
-        w.dilation_w = 1 + extent(3);
+        w.stride_h = positive(3);
+        w.stride_w = positive(3);
+        w.dilation_h = positive(3);
+        w.dilation_w = positive(3);
     }
     if (in.flag()) w.pad = {extent(5), extent(5), extent(5), extent(5)};
     w.transposed = in.below(4) == 0;

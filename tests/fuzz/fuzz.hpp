@@ -123,7 +123,7 @@ struct backwards {
     }
 };
 
-// Where the elements of a strided view lie: elements before and behind its first one; none where the memory is `most` long.
+// Where the elements of a strided view lie: how many before its first one and in all, where those are below `most`.
 struct span_of_view {
     index_t before = 0, count = 0;
     bool fits = true;
@@ -147,7 +147,7 @@ struct span_of_view {
     std::size_t bytes() const { return static_cast<std::size_t>(count) * sizeof(float); }
 };
 
-// Operands: whole numbers, whose sums are exact in any order, or fractions and, rarely, what is not finite. Deterministic.
+// Operands: whole numbers, whose sums are exact in any order, or fractions and, rarely, what is not finite.
 class values {
 public:
     values(std::uint32_t seed, bool exact) : state_(seed), exact_(exact) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Any bytes as packed weights: refused with a reason, or what a plan of that layout would have packed. Headers that came
-// through unchanged, and headers with a repaired checksum, get past the first checks.
+// Any bytes as packed weights: refused with a reason, or what a plan of that layout would have packed. Headers of a
+// plan, changed, and headers with a repaired checksum get past the first checks.
 #include "fuzz.hpp"
 
 namespace {
@@ -17,7 +17,8 @@ void repair(const exact_memory& memory, int what) {
     hone::packed_header h = header_of(memory);
     if (what & 1) h.magic = hone::packed_magic, h.version = hone::packed_version;
     if ((what & 2) && h.payload_bytes <= memory.size() - sizeof h) {
-        h.payload_checksum = hone::detail::checksum(memory.data() + sizeof h, static_cast<std::size_t>(h.payload_bytes));
+        const auto bytes = static_cast<std::size_t>(h.payload_bytes);
+        h.payload_checksum = hone::detail::checksum(memory.data() + sizeof h, bytes);
     }
     if (what & 4) h.header_checksum = hone::detail::header_checksum(h);
     std::memcpy(memory.data(), &h, sizeof h);
@@ -48,9 +49,10 @@ void try_gemm(const exact_memory& memory, index_t n, index_t k, bool halves) {
     const hone::gemm_desc desc{.m = m, .n = n, .k = k};
     if (halves) {
         const auto gate = hone::gated(hone::silu);
-        try_plan(hone::plan(desc, hone::policy{}, gate), memory, m * (n / 2), [&](const auto& plan, const hone::packed_view& v, float* c) {
+        const auto run = [&](const auto& plan, const hone::packed_view& v, float* c) {
             return plan.run(va, v, hone::row_major(c, m, n / 2), gate);
-        });
+        };
+        try_plan(hone::plan(desc, hone::policy{}, gate), memory, m * (n / 2), run);
         return;
     }
     try_plan(hone::plan(desc), memory, m * n, [&](const auto& plan, const hone::packed_view& v, float* c) {
@@ -64,13 +66,14 @@ void try_conv(const exact_memory& memory, index_t groups, index_t ic, index_t oc
         if (x < 1 || x > 128) return;
     }
     if (kh * kw > 64 || groups * ic > 512 || groups * oc > 512 || kh * kw * ic > 4096) return;
-    const hone::conv_desc desc{.n = 1, .h = size, .w = size, .ic = groups * ic, .oc = groups * oc, .kh = kh, .kw = kw, .groups = groups,
-                               .window = {.pad = {1, 1, 1, 1}}};
+    const hone::conv_desc desc{.n = 1, .h = size, .w = size, .ic = groups * ic, .oc = groups * oc, .kh = kh,
+                               .kw = kw, .groups = groups, .window = {.pad = {1, 1, 1, 1}}};
     const index_t oh = hone::output_h(desc), ow = hone::output_w(desc);
     const std::vector<float> in(static_cast<std::size_t>(size * size * groups * ic), 0.5f);
-    try_plan(hone::plan(desc), memory, oh * ow * groups * oc, [&](const auto& plan, const hone::packed_view& v, float* out) {
+    const auto run = [&](const auto& plan, const hone::packed_view& v, float* out) {
         return plan.run(hone::nhwc(in.data(), 1, size, size, groups * ic), v, hone::nhwc(out, 1, oh, ow, groups * oc));
-    });
+    };
+    try_plan(hone::plan(desc), memory, oh * ow * groups * oc, run);
 }
 
 // Packed by a plan, for the fuzzer to change.
@@ -84,15 +87,18 @@ std::vector<std::byte> packed_by_plan(bytes_in& in) {
     };
     const int kind = in.below(4);
     const index_t x = 1 + in.below(40), y = 1 + in.below(40), taps = 1 + in.below(3);
-    if (kind == 0) return pack(hone::plan(hone::gemm_desc{.m = 3, .n = x, .k = y}), hone::row_major(weights.data(), y, x));
+    if (kind == 0) {
+        return pack(hone::plan(hone::gemm_desc{.m = 3, .n = x, .k = y}), hone::row_major(weights.data(), y, x));
+    }
     if (kind == 1) {
         const index_t n = x / 2 * 2;
         return pack(hone::plan(hone::gemm_desc{.m = 3, .n = n, .k = y}, hone::policy{}, hone::gated(hone::silu)),
                     hone::row_major(weights.data(), y, n));
     }
     const index_t ic = kind == 2 ? y : x;
-    return pack(hone::plan(hone::conv_desc{.h = 5, .w = 5, .ic = ic, .oc = x, .kh = taps, .kw = taps, .groups = kind == 2 ? 1 : x}),
-                kind == 2 ? hone::oihw(weights.data(), x, y, taps, taps) : hone::oihw(weights.data(), 1, 1, taps, taps, x));
+    const hone::conv_desc desc{.h = 5, .w = 5, .ic = ic, .oc = x, .kh = taps, .kw = taps, .groups = kind == 2 ? 1 : x};
+    return pack(hone::plan(desc), kind == 2 ? hone::oihw(weights.data(), x, y, taps, taps)
+                                            : hone::oihw(weights.data(), 1, 1, taps, taps, x));
 }
 
 }  // namespace
@@ -131,6 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // Not verified weights run too: a wrong payload gives wrong numbers, never an access outside.
     try_gemm(memory, h.n, h.k, h.kind == hone::packed_kind::gemm_b_halves);
     if (h.kind == hone::packed_kind::depthwise) try_conv(memory, h.n, 1, 1, h.kh, h.kw);
-    else if (h.kh > 0 && h.kw > 0 && h.kh < 64 && h.kw < 64) try_conv(memory, h.groups, h.k / (h.kh * h.kw), h.n, h.kh, h.kw);
+    else if (h.kh > 0 && h.kw > 0 && h.kh < 64 && h.kw < 64)
+        try_conv(memory, h.groups, h.k / (h.kh * h.kw), h.n, h.kh, h.kw);
     return 0;
 }

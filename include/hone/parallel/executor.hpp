@@ -29,7 +29,7 @@ public:
     template <class X>
         requires(executor<X> && !std::same_as<std::remove_cv_t<X>, executor_ref>)
     HONE_INLINE constexpr executor_ref(X& x)
-        : self_(&x),
+        : self_(const_cast<void*>(static_cast<const void*>(&x))),
           concurrency_([](void* s) { return static_cast<int>(static_cast<X*>(s)->concurrency()); }),
           run_([](void* s, index_t n, void (*task)(void*, index_t), void* state) { static_cast<X*>(s)->run(n, task, state); }) {}
 
