@@ -110,7 +110,8 @@ x86() {
         # native says that it promises nothing without flags; it has them below.
         run "x86-64" 0 "$folder/$name" --isa scalar --isa avx2 --isa avx512
     fi
-    for level in "x86-64-v3 avx2 fma bmi2 f16c movbe" "x86-64-v4 avx2 fma avx512f avx512bw avx512cd avx512dq avx512vl"; do
+    for level in "x86-64-v3 avx2 fma bmi2 f16c movbe" \
+        "x86-64-v4 avx2 fma avx512f avx512bw avx512cd avx512dq avx512vl"; do
         # shellcheck disable=SC2086
         set -- $level
         if ! has "${@:2}"; then

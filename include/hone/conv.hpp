@@ -115,10 +115,14 @@ inline status check_image(index_t n, index_t h, index_t w, index_t c, const imag
     const index_t extent[4] = {n, h, w, c}, stride[4] = {s.n, s.h, s.w, s.c};
     for (int i = 0; i < 4; ++i) {
         index_t far = 0;
-        if (extent[i] > 1 && __builtin_mul_overflow(extent[i] - 1, magnitude(stride[i]), &far)) return {code::too_large, which, stride[i], INT64_MAX / 4};
+        if (extent[i] > 1 && __builtin_mul_overflow(extent[i] - 1, magnitude(stride[i]), &far)) {
+            return {code::too_large, which, stride[i], INT64_MAX / 4};
+        }
         if (__builtin_add_overflow(sum, far, &sum)) return {code::too_large, which, stride[i], INT64_MAX / 4};
     }
-    if (__builtin_mul_overflow(sum, size, &sum) || sum > INT64_MAX / 4) return {code::too_large, which, sum, INT64_MAX / 4};
+    if (__builtin_mul_overflow(sum, size, &sum) || sum > INT64_MAX / 4) {
+        return {code::too_large, which, sum, INT64_MAX / 4};
+    }
     return {};
 }
 
@@ -141,16 +145,28 @@ inline status check_conv_desc(const conv_desc& d) {
         if (r.value > conv_limit) return {code::too_large, r.what, r.value, conv_limit};
     }
     index_t unused = 0;
-    if (__builtin_mul_overflow(w.dilation_h, d.kh, &unused) || unused > conv_limit) return {code::too_large, argument::conv_dilation, w.dilation_h, conv_limit / d.kh};
-    if (__builtin_mul_overflow(w.dilation_w, d.kw, &unused) || unused > conv_limit) return {code::too_large, argument::conv_dilation, w.dilation_w, conv_limit / d.kw};
-    if (__builtin_mul_overflow(w.stride_h, most(d.h, 1), &unused) || unused > conv_limit) return {code::too_large, argument::conv_stride, w.stride_h, conv_limit / most(d.h, 1)};
-    if (__builtin_mul_overflow(w.stride_w, most(d.w, 1), &unused) || unused > conv_limit) return {code::too_large, argument::conv_stride, w.stride_w, conv_limit / most(d.w, 1)};
+    if (__builtin_mul_overflow(w.dilation_h, d.kh, &unused) || unused > conv_limit) {
+        return {code::too_large, argument::conv_dilation, w.dilation_h, conv_limit / d.kh};
+    }
+    if (__builtin_mul_overflow(w.dilation_w, d.kw, &unused) || unused > conv_limit) {
+        return {code::too_large, argument::conv_dilation, w.dilation_w, conv_limit / d.kw};
+    }
+    if (__builtin_mul_overflow(w.stride_h, most(d.h, 1), &unused) || unused > conv_limit) {
+        return {code::too_large, argument::conv_stride, w.stride_h, conv_limit / most(d.h, 1)};
+    }
+    if (__builtin_mul_overflow(w.stride_w, most(d.w, 1), &unused) || unused > conv_limit) {
+        return {code::too_large, argument::conv_stride, w.stride_w, conv_limit / most(d.w, 1)};
+    }
     if (d.ic % d.groups != 0) return {code::unsupported, argument::input_c, d.ic, d.ic - d.ic % d.groups};
     if (d.oc % d.groups != 0) return {code::unsupported, argument::output_c, d.oc, d.oc - d.oc % d.groups};
     const index_t room_h = most(w.transposed ? w.stride_h : 1, w.transposed ? w.dilation_h : 1);
     const index_t room_w = most(w.transposed ? w.stride_w : 1, w.transposed ? w.dilation_w : 1);
-    if (w.output_padding_h >= room_h) return {code::too_large, argument::conv_output_padding, w.output_padding_h, room_h - 1};
-    if (w.output_padding_w >= room_w) return {code::too_large, argument::conv_output_padding, w.output_padding_w, room_w - 1};
+    if (w.output_padding_h >= room_h) {
+        return {code::too_large, argument::conv_output_padding, w.output_padding_h, room_h - 1};
+    }
+    if (w.output_padding_w >= room_w) {
+        return {code::too_large, argument::conv_output_padding, w.output_padding_w, room_w - 1};
+    }
     const index_t weights = d.kh > conv_limit / d.kw ? conv_limit : d.kh * d.kw;
     if (weights >= conv_limit || weights > conv_limit / most(d.ic, 1) || weights * d.ic > conv_limit / most(d.oc + 64, 1)) {
         return {code::too_large, argument::filter_kh, d.kh, conv_limit};
@@ -165,14 +181,22 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     const index_t oh = most(output_h(desc), 0), ow = most(output_w(desc), 0);
     if (oh > conv_limit || ow > conv_limit) return {code::too_large, argument::output_h, most(oh, ow), conv_limit};
     if (oh != 0 && ow > conv_limit / oh) return {code::too_large, argument::output_w, ow, conv_limit / oh};
-    if (oh * ow != 0 && desc.n > conv_limit / (oh * ow)) return {code::too_large, argument::output_n, desc.n, conv_limit / (oh * ow)};
-    if (!make_dense(desc.input, desc.h, desc.w, desc.ic)) return {code::too_large, argument::input_h, desc.h, conv_limit};
+    if (oh * ow != 0 && desc.n > conv_limit / (oh * ow)) {
+        return {code::too_large, argument::output_n, desc.n, conv_limit / (oh * ow)};
+    }
+    if (!make_dense(desc.input, desc.h, desc.w, desc.ic)) {
+        return {code::too_large, argument::input_h, desc.h, conv_limit};
+    }
     if (!make_dense(desc.output, oh, ow, desc.oc)) return {code::too_large, argument::output_h, oh, conv_limit};
     if (desc.ic <= 1) desc.input.c = 1;
     if (desc.oc <= 1) desc.output.c = 1;
     constexpr auto size = static_cast<index_t>(sizeof(T));
-    if (status s = check_image(desc.n, desc.h, desc.w, desc.ic, desc.input, size, argument::input_stride); !s.ok()) return s;
-    if (status s = check_image(desc.n, oh, ow, desc.oc, desc.output, e.c_size, argument::output_stride); !s.ok()) return s;
+    if (status s = check_image(desc.n, desc.h, desc.w, desc.ic, desc.input, size, argument::input_stride); !s.ok()) {
+        return s;
+    }
+    if (status s = check_image(desc.n, oh, ow, desc.oc, desc.output, e.c_size, argument::output_stride); !s.ok()) {
+        return s;
+    }
     const index_t extent[4] = {desc.n, oh, ow, desc.oc}, stride[4] = {desc.output.n, desc.output.h, desc.output.w, desc.output.c};
     const bool empty = desc.n == 0 || oh == 0 || ow == 0 || desc.oc == 0;
     for (int i = 0; i < 4 && !empty; ++i) {
@@ -180,7 +204,9 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     }
     for (int i = 0; i < 4; ++i) {
         for (int j = i + 1; j < 4 && !empty; ++j) {
-            if (coincides(extent[i], extent[j], stride[i], stride[j])) return {code::bad_stride, argument::output_stride, stride[i], extent[j] * magnitude(stride[j])};
+            if (coincides(extent[i], extent[j], stride[i], stride[j])) {
+                return {code::bad_stride, argument::output_stride, stride[i], extent[j] * magnitude(stride[j])};
+            }
         }
     }
     if (status s = check_policy(p); !s.ok()) return s;
@@ -189,8 +215,12 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     const hone::isa id = resolve_isa(p.isa);
     const index_t icg = desc.ic / desc.groups, ocg = desc.oc / desc.groups;
     const bool depthwise = icg == 1 && ocg == 1 && desc.groups <= INT32_MAX;
-    if (p.algorithm == algorithm::depthwise && !depthwise) return {code::unsupported, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::implicit_gemm)};
-    if (static_cast<int>(p.algorithm) > static_cast<int>(algorithm::depthwise)) return {code::bad_policy, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::depthwise)};
+    if (p.algorithm == algorithm::depthwise && !depthwise) {
+        return {code::unsupported, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::implicit_gemm)};
+    }
+    if (static_cast<int>(p.algorithm) > static_cast<int>(algorithm::depthwise)) {
+        return {code::bad_policy, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::depthwise)};
+    }
     d.depthwise = depthwise && p.algorithm != algorithm::implicit_gemm ? depthwise_kernel<T>(id) : nullptr;
 
     const kernel_list<T>& list = gemm_kernels<T>(id);
@@ -320,7 +350,9 @@ inline status check_filter(const conv_decision<T>& d, const filter_view<const T>
     if (f.ic != c.ic / c.groups) return {code::mismatch, argument::filter_ic, f.ic, c.ic / c.groups};
     if (f.kh != c.kh) return {code::mismatch, argument::filter_kh, f.kh, c.kh};
     if (f.kw != c.kw) return {code::mismatch, argument::filter_kw, f.kw, c.kw};
-    if (f.data == nullptr && f.oc > 0 && f.ic > 0) return {code::null_pointer, argument::filter_data, 0, f.groups * f.oc * f.ic * f.kh * f.kw};
+    if (f.data == nullptr && f.oc > 0 && f.ic > 0) {
+        return {code::null_pointer, argument::filter_data, 0, f.groups * f.oc * f.ic * f.kh * f.kw};
+    }
     return {};
 }
 
@@ -415,11 +447,15 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     flat_view fi, fo;
     const bool reads = c.h > 0 && c.w > 0 && c.ic > 0, flat_out = flat(out, fo);
     const void* const first_out = out.data;
-    if (reads && (in.data == first_out || (flat_out && flat(in, fi) && overlaps(fi, fo)))) return {code::overlap, argument::input_data, 1, 0};
+    if (reads && (in.data == first_out || (flat_out && flat(in, fi) && overlaps(fi, fo)))) {
+        return {code::overlap, argument::input_data, 1, 0};
+    }
     if (filter && c.ic > 0) {
         const T* ends[] = {filter->data, filter->at(filter->groups - 1, filter->oc - 1, filter->ic - 1, c.kh - 1, c.kw - 1)};
         for (const T* p : ends) {
-            if (p == first_out || (flat_out && holds(fo, reinterpret_cast<std::intptr_t>(p)))) return {code::overlap, argument::filter_data, 1, 0};
+            if (p == first_out || (flat_out && holds(fo, reinterpret_cast<std::intptr_t>(p)))) {
+                return {code::overlap, argument::filter_data, 1, 0};
+            }
         }
     }
 

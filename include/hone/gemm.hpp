@@ -109,9 +109,15 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     if (desc.m < 0) return {code::negative, argument::m, desc.m, 0};
     if (desc.n < 0) return {code::negative, argument::n, desc.n, 0};
     if (desc.k < 0) return {code::negative, argument::k, desc.k, 0};
-    if (status s = check_extent(desc.m, desc.k, desc.a.row, desc.a.col, size, argument::a_rows, argument::a_cols); !s.ok()) return s;
-    if (status s = check_extent(desc.k, desc.n, desc.b.row, desc.b.col, size, argument::b_rows, argument::b_cols); !s.ok()) return s;
-    if (status s = check_extent(desc.m, c_cols, desc.c.row, desc.c.col, e.c_size, argument::c_rows, argument::c_cols); !s.ok()) return s;
+    if (status s = check_extent(desc.m, desc.k, desc.a.row, desc.a.col, size, argument::a_rows, argument::a_cols); !s.ok()) {
+        return s;
+    }
+    if (status s = check_extent(desc.k, desc.n, desc.b.row, desc.b.col, size, argument::b_rows, argument::b_cols); !s.ok()) {
+        return s;
+    }
+    if (status s = check_extent(desc.m, c_cols, desc.c.row, desc.c.col, e.c_size, argument::c_rows, argument::c_cols); !s.ok()) {
+        return s;
+    }
     if (coincides(desc.m, c_cols, desc.c.row, desc.c.col)) {
         if (c_cols > 1 && desc.c.col == 0) return {code::bad_stride, argument::c_col_stride, 0, 1};
         return {code::bad_stride, argument::c_row_stride, desc.c.row, c_cols * magnitude(desc.c.col)};
@@ -124,11 +130,15 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
 
     if (fixed) {
         d.kernel = *fixed;
-        if (e.halves && !can_halve(d.kernel)) return {code::unsupported, argument::policy_tile, d.kernel.nr, 2 * d.kernel.panel};
+        if (e.halves && !can_halve(d.kernel)) {
+            return {code::unsupported, argument::policy_tile, d.kernel.nr, 2 * d.kernel.panel};
+        }
     } else {
         const kernel_list<T>& list = gemm_kernels<T>(resolve_isa(p.isa));
         const gemm_kernel<T>* best = pick_gemm_kernel(list, p.tile, desc.m, desc.n, e.halves);
-        if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, e.halves ? 2 * list.row[0].panel : list.row[0].nr};
+        if (best == nullptr) {
+            return {code::unsupported, argument::policy_tile, p.tile.nr, e.halves ? 2 * list.row[0].panel : list.row[0].nr};
+        }
         d.kernel = *best;
     }
     d.isa_from_policy = p.isa != isa::dynamic;
@@ -153,8 +163,12 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     d.b_in_place = placeable && (p.packing == packing::dynamic ? place_b(kn, desc.m, desc.n) : !want_b);
     if (p.packing != packing::dynamic) {
         constexpr auto a = static_cast<index_t>(packing::a), b = static_cast<index_t>(packing::b), both = static_cast<index_t>(packing::both);
-        if (d.pack_a && !want_a) return {code::unsupported, argument::policy_packing, static_cast<index_t>(p.packing), want_b ? both : a};
-        if (!placeable && !want_b) return {code::unsupported, argument::policy_packing, static_cast<index_t>(p.packing), p.packing == packing::none ? b : both};
+        if (d.pack_a && !want_a) {
+            return {code::unsupported, argument::policy_packing, static_cast<index_t>(p.packing), want_b ? both : a};
+        }
+        if (!placeable && !want_b) {
+            return {code::unsupported, argument::policy_packing, static_cast<index_t>(p.packing), p.packing == packing::none ? b : both};
+        }
     }
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
@@ -240,7 +254,9 @@ inline status pack_gemm(const gemm_decision<T>& d, const matrix_view<const T>& b
     const gemm_desc& g = d.desc;
     if (b.rows != g.k) return {code::mismatch, argument::b_rows, b.rows, g.k};
     if (b.cols != g.n) return {code::mismatch, argument::b_cols, b.cols, g.n};
-    if (status s = check_extent(b.rows, b.cols, b.row_stride, b.col_stride, sizeof(T), argument::b_rows, argument::b_cols); !s.ok()) return s;
+    if (status s = check_extent(b.rows, b.cols, b.row_stride, b.col_stride, sizeof(T), argument::b_rows, argument::b_cols); !s.ok()) {
+        return s;
+    }
     const packed_header h = packed_header_of(d);
     if (b.data == nullptr && h.payload_bytes != 0) return {code::null_pointer, argument::b_data, 0, b.rows * b.cols};
     if (status s = check_pack_memory(memory, static_cast<index_t>(h.payload_bytes + sizeof h)); !s.ok()) return s;
@@ -255,7 +271,9 @@ template <bool MayThrow, class T, class C>
 inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a, const matrix_view<const T>* b, const packed_view* packed,
                        const matrix_view<C>& c, const void* epilogue, const context& ctx) {
     const gemm_desc& g = d.desc;
-    if (g.dynamic_m ? c.rows > g.m : c.rows != g.m) return {g.dynamic_m ? code::too_large : code::mismatch, argument::c_rows, c.rows, g.m};
+    if (g.dynamic_m ? c.rows > g.m : c.rows != g.m) {
+        return {g.dynamic_m ? code::too_large : code::mismatch, argument::c_rows, c.rows, g.m};
+    }
     if (c.rows < 0) return {code::negative, argument::c_rows, c.rows, 0};
     const index_t c_cols = d.half != 0 ? d.half : g.n;
     if (c.cols != c_cols) return {code::mismatch, argument::c_cols, c.cols, c_cols};
@@ -268,10 +286,18 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     if (c.cols > 1 && c.col_stride != g.c.col) return {code::mismatch, argument::c_col_stride, c.col_stride, g.c.col};
     const bool product = g.k > 0 && static_cast<T>(g.alpha) != T(0);
     if (product) {
-        if (a.rows > 1 && a.row_stride != g.a.row) return {code::mismatch, argument::a_row_stride, a.row_stride, g.a.row};
-        if (a.cols > 1 && a.col_stride != g.a.col) return {code::mismatch, argument::a_col_stride, a.col_stride, g.a.col};
-        if (b && b->rows > 1 && b->row_stride != g.b.row) return {code::mismatch, argument::b_row_stride, b->row_stride, g.b.row};
-        if (b && b->cols > 1 && b->col_stride != g.b.col) return {code::mismatch, argument::b_col_stride, b->col_stride, g.b.col};
+        if (a.rows > 1 && a.row_stride != g.a.row) {
+            return {code::mismatch, argument::a_row_stride, a.row_stride, g.a.row};
+        }
+        if (a.cols > 1 && a.col_stride != g.a.col) {
+            return {code::mismatch, argument::a_col_stride, a.col_stride, g.a.col};
+        }
+        if (b && b->rows > 1 && b->row_stride != g.b.row) {
+            return {code::mismatch, argument::b_row_stride, b->row_stride, g.b.row};
+        }
+        if (b && b->cols > 1 && b->col_stride != g.b.col) {
+            return {code::mismatch, argument::b_col_stride, b->col_stride, g.b.col};
+        }
         if (a.data == nullptr) return {code::null_pointer, argument::a_data, 0, a.rows * a.cols};
         if (b && b->data == nullptr) return {code::null_pointer, argument::b_data, 0, b->rows * b->cols};
         if (!b) {

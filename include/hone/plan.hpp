@@ -107,7 +107,9 @@ inline bool holds(const flat_view& v, std::intptr_t p) {
         std::swap(big, small);
         std::swap(big_n, small_n);
     }
-    if (big_n == 1 || big == 0) return small == 0 || small_n == 1 ? d == 0 : d % small == 0 && d / small >= 0 && d / small < small_n;
+    if (big_n == 1 || big == 0) {
+        return small == 0 || small_n == 1 ? d == 0 : d % small == 0 && d / small >= 0 && d / small < small_n;
+    }
     // Only rows whose span (small_n, small) can reach d: one or two, more where rows interleave.
     const index_t span = (small_n - 1) * small, low = d - most(span, 0), high = d - least(span, 0);
     const index_t first = most((big > 0 ? low : high) / big - 1, 0), last = least((big > 0 ? high : low) / big + 1, big_n - 1);

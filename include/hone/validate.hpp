@@ -75,16 +75,32 @@ namespace detail::inline HONE_UNIT {
 
 // The same rules for a policy that is only known at run time.
 inline status check_policy(const policy& p) {
-    if (static_cast<int>(p.isa) >= isa_count) return {code::bad_policy, argument::policy_isa, static_cast<int>(p.isa), isa_count - 1};
-    if (p.tile.mr != 0 && !policy_height(p.tile.mr)) return {code::bad_policy, argument::policy_tile, p.tile.mr, max_mr};
+    if (static_cast<int>(p.isa) >= isa_count) {
+        return {code::bad_policy, argument::policy_isa, static_cast<int>(p.isa), isa_count - 1};
+    }
+    if (p.tile.mr != 0 && !policy_height(p.tile.mr)) {
+        return {code::bad_policy, argument::policy_tile, p.tile.mr, max_mr};
+    }
     if (p.tile.nr < 0) return {code::bad_policy, argument::policy_tile, p.tile.nr, 0};
-    if ((p.tile.mr == 0) != (p.tile.nr == 0)) return {code::bad_policy, argument::policy_tile, most(p.tile.mr, p.tile.nr), 0};
-    if (p.block.mc < 0 || (p.tile.mr && p.block.mc % p.tile.mr)) return {code::bad_policy, argument::policy_mc, p.block.mc, p.tile.mr};
+    if ((p.tile.mr == 0) != (p.tile.nr == 0)) {
+        return {code::bad_policy, argument::policy_tile, most(p.tile.mr, p.tile.nr), 0};
+    }
+    if (p.block.mc < 0 || (p.tile.mr && p.block.mc % p.tile.mr)) {
+        return {code::bad_policy, argument::policy_mc, p.block.mc, p.tile.mr};
+    }
     if (p.block.kc < 0) return {code::bad_policy, argument::policy_kc, p.block.kc, 0};
-    if (p.block.nc < 0 || (p.tile.nr && p.block.nc % p.tile.nr)) return {code::bad_policy, argument::policy_nc, p.block.nc, p.tile.nr};
-    if (!policy_precision(p.precision)) return {code::unsupported, argument::policy_precision, static_cast<int>(p.precision.a), static_cast<int>(dtype::f32)};
-    if (p.packing > packing::both) return {code::bad_policy, argument::policy_packing, static_cast<int>(p.packing), static_cast<int>(packing::both)};
-    if (p.numerics > numerics::relaxed) return {code::bad_policy, argument::policy_precision, static_cast<int>(p.numerics), static_cast<int>(numerics::relaxed)};
+    if (p.block.nc < 0 || (p.tile.nr && p.block.nc % p.tile.nr)) {
+        return {code::bad_policy, argument::policy_nc, p.block.nc, p.tile.nr};
+    }
+    if (!policy_precision(p.precision)) {
+        return {code::unsupported, argument::policy_precision, static_cast<int>(p.precision.a), static_cast<int>(dtype::f32)};
+    }
+    if (p.packing > packing::both) {
+        return {code::bad_policy, argument::policy_packing, static_cast<int>(p.packing), static_cast<int>(packing::both)};
+    }
+    if (p.numerics > numerics::relaxed) {
+        return {code::bad_policy, argument::policy_precision, static_cast<int>(p.numerics), static_cast<int>(numerics::relaxed)};
+    }
     if (p.threads < 0) return {code::bad_policy, argument::policy_threads, p.threads, 0};
     return {};
 }
