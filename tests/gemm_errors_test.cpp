@@ -360,6 +360,10 @@ TEST_CASE("policies that break a rule") {
           rule(argument::policy_nc, nr + 1, nr));
     check(planned(desc, {.threads = -2}), rule(argument::policy_threads, -2, 0),
           "policy.threads = -2 breaks the rule of validate<P>(); the limit is 0");
+    check(planned(desc, {.packing = static_cast<hone::packing>(9)}), rule(argument::policy_packing, 9, 4),
+          "policy.packing = 9 breaks the rule of validate<P>(); the limit is 4");
+    check(planned(desc, {.numerics = static_cast<hone::numerics>(7)}), rule(argument::policy_numerics, 7, 1),
+          "policy.numerics = 7 breaks the rule of validate<P>(); the limit is 1");
     check(planned(desc, {.isa = id, .tile = {mr, nr + 1}}), {code::unsupported, argument::policy_tile, nr + 1, nr},
           "policy.tile = " + std::to_string(nr + 1) + " is not supported; the nearest that is " + std::to_string(nr));
 }

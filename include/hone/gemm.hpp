@@ -185,6 +185,11 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     return {};
 }
 
+template <class T>
+inline b_source source_of_b(const gemm_decision<T>& d, bool packed) {
+    return packed ? b_source::packed_beforehand : d.b_in_place ? b_source::in_place : b_source::packed_each_call;
+}
+
 // Columns of B as the nest counts them.
 template <class T>
 inline index_t packed_columns(const gemm_decision<T>& d) {
@@ -193,11 +198,10 @@ inline index_t packed_columns(const gemm_decision<T>& d) {
 
 template <class T>
 inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const parts& p) {
-    const b_source b = packed ? b_source::packed_beforehand : d.b_in_place ? b_source::in_place : b_source::packed_each_call;
     const index_t unit = column_unit(d.kernel, d.half != 0);
     const index_t rows = ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows) * d.kernel.mr;
     const index_t cols = ceil_div(ceil_div(packed_columns(d), unit), p.cols) * unit;
-    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.pack_a, b, d.kc < d.desc.k && !d.sums_in_c, d.half != 0);
+    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.pack_a, source_of_b(d, packed), d.kc < d.desc.k && !d.sums_in_c, d.half != 0);
 }
 
 template <class T>
@@ -225,8 +229,10 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     e.row_parts = p.rows;
     e.col_parts = p.cols;
     e.packs_a = d.pack_a;
-    e.packs_b = !packed && !d.b_in_place;
-    e.b = packed ? "packed beforehand" : d.b_in_place ? "in place" : "packed each call";
+    constexpr const char* sources[] = {"packed beforehand", "packed each call", "in place"};
+    const b_source source = source_of_b(d, packed);
+    e.packs_b = source == b_source::packed_each_call;
+    e.b = sources[static_cast<int>(source)];
     const machine_state& m = this_machine();
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
     e.why_tile = d.tile_from_policy ? "policy" : "covers the shape at least cost";
@@ -341,7 +347,7 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.alpha = static_cast<T>(g.alpha);
     job.beta = static_cast<T>(g.beta);
     job.pack_a = d.pack_a;
-    job.b_in_place = d.b_in_place;
+    job.source = source_of_b(d, b == nullptr);
     job.sums_in_c = d.sums_in_c;
     job.plain = d.plain_stages;
     job.finish = d.finish;

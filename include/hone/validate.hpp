@@ -99,7 +99,7 @@ inline status check_policy(const policy& p) {
         return {code::bad_policy, argument::policy_packing, static_cast<int>(p.packing), static_cast<int>(packing::both)};
     }
     if (p.numerics > numerics::relaxed) {
-        return {code::bad_policy, argument::policy_precision, static_cast<int>(p.numerics), static_cast<int>(numerics::relaxed)};
+        return {code::bad_policy, argument::policy_numerics, static_cast<int>(p.numerics), static_cast<int>(numerics::relaxed)};
     }
     if (p.threads < 0) return {code::bad_policy, argument::policy_threads, p.threads, 0};
     return {};

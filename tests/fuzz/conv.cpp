@@ -139,14 +139,7 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
         FUZZ_CHECK(!(sane && p == hone::policy{}));
         return;
     }
-    FUZZ_CHECK(std::strlen(plan->explain().text().c_str()) > 20);
-    FUZZ_CHECK(plan->packed_bytes() >= static_cast<index_t>(sizeof(hone::packed_header)));
-    const int workers = in.flag() ? pool.count : in.raw<int>();
-    for (const bool packed : {false, true}) {
-        FUZZ_CHECK(plan->scratch_bytes(workers, packed) >= 0);
-        FUZZ_CHECK(plan->scratch_bytes(pool.count, packed) >= 0);
-        FUZZ_CHECK(plan->explain(packed).scratch_bytes >= 0);
-    }
+    check_answers(*plan, in, pool.count);
 
     const index_t oh = plan->output_h(), ow = plan->output_w(), icg = d.ic / d.groups, ocg = d.oc / d.groups;
     FUZZ_CHECK(oh >= 0 && ow >= 0);

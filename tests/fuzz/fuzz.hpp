@@ -92,6 +92,19 @@ private:
     std::size_t left_;
 };
 
+// What any plan answers without running, for its own number of workers and any other.
+template <class Plan>
+void check_answers(const Plan& plan, bytes_in& in, int pool) {
+    FUZZ_CHECK(std::strlen(plan.explain().text().c_str()) > 20);
+    FUZZ_CHECK(plan.packed_bytes() >= static_cast<index_t>(sizeof(hone::packed_header)));
+    const int workers = in.flag() ? pool : in.template raw<int>();
+    for (const bool packed : {false, true}) {
+        FUZZ_CHECK(plan.scratch_bytes(workers, packed) >= 0);
+        FUZZ_CHECK(plan.scratch_bytes(pool, packed) >= 0);
+        FUZZ_CHECK(plan.explain(packed).scratch_bytes >= 0);
+    }
+}
+
 // Exactly so many bytes on a 64-byte line: AddressSanitizer sees one byte beyond.
 class exact_memory {
 public:

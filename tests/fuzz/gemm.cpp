@@ -114,14 +114,7 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
         FUZZ_CHECK(!(sane && p == hone::policy{} && !halves));
         return;
     }
-    FUZZ_CHECK(std::strlen(plan->explain().text().c_str()) > 20);
-    FUZZ_CHECK(plan->packed_bytes() >= static_cast<index_t>(sizeof(hone::packed_header)));
-    const int workers = in.flag() ? pool.count : in.raw<int>();
-    for (const bool packed : {false, true}) {
-        FUZZ_CHECK(plan->scratch_bytes(workers, packed) >= 0);
-        FUZZ_CHECK(plan->scratch_bytes(pool.count, packed) >= 0);
-        FUZZ_CHECK(plan->explain(packed).scratch_bytes >= 0);
-    }
+    check_answers(*plan, in, pool.count);
 
     const index_t m = d.dynamic_m && d.m > 0 && d.m < 4096 ? in.byte() % (d.m + 1) : d.m, c_cols = halves ? d.n / 2 : d.n;
     if (m > 4096 || d.n > 4096 || d.k > 4096 || m * d.n * (d.k + 1) > 60000) return;

@@ -39,6 +39,9 @@ HONE_INLINE constexpr range part_of(index_t extent, index_t unit, index_t parts,
     return {least(begin * unit, extent), least((begin + count) * unit, extent)};
 }
 
+// Where B comes from. In place: its rows are contiguous, and only a part panel at the end is packed.
+enum class b_source : unsigned char { packed_beforehand, packed_each_call, in_place };
+
 // What the nest is asked to do, checked and decided beforehand. All strides in elements.
 template <class T>
 struct gemm_job {
@@ -55,7 +58,7 @@ struct gemm_job {
     index_t c_row_stride = 0, c_col_stride = 0, c_size = 0;    // c_size: bytes of an element of C
     T alpha = 1, beta = 0;
     bool pack_a = false;
-    bool b_in_place = false;                                   // B's rows are contiguous; only a part panel is packed
+    b_source source = b_source::packed_each_call;
     bool sums_in_c = false;                                    // partial sums live in C between k blocks
     bool plain = false;                                        // the last k block stores C itself: no alpha, beta, stages
     finish_fn<T> finish = nullptr;
@@ -108,8 +111,6 @@ inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride
         if (c.count > 0) pack_rows(b + c.first * col_stride, row_stride, col_stride, k, c.count, out, kn.panel);
     }
 }
-
-enum class b_source : unsigned char { packed_beforehand, packed_each_call, in_place };
 
 // Bytes of each part of one task's scratch, in the order they lie there; each part begins on a 64-byte line.
 struct gemm_scratch {
@@ -230,11 +231,6 @@ inline void gemm_without_product(const gemm_job<T>& g, range rows, range cols, T
     }
 }
 
-template <class T>
-HONE_INLINE b_source source_of_b(const gemm_job<T>& g) {
-    return g.packed ? b_source::packed_beforehand : g.b_in_place ? b_source::in_place : b_source::packed_each_call;
-}
-
 // One task: the part [rows) x [cols) of C, start to end, with scratch of its own (64-byte aligned).
 template <class T>
 inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* scratch) {
@@ -242,10 +238,9 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
     if (m <= 0 || n <= 0) return;
     if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, reinterpret_cast<T*>(scratch));
-    const bool pack_b = g.packed == nullptr;
     const bool several = g.k > g.kc;                                                    // more than one k block
     const bool keep = several && !g.sums_in_c;
-    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.pack_a, source_of_b(g), keep, g.half != 0);
+    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.pack_a, g.source, keep, g.half != 0);
     T* a_pack = reinterpret_cast<T*>(scratch);                                          // (mc, kc)
     T* b_pack = reinterpret_cast<T*>(scratch + s.a);                                    // (nc / panel, kc, panel)
     T* kept = reinterpret_cast<T*>(scratch + s.a + s.b);                                // (mc, nc)
@@ -260,9 +255,9 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
             for (index_t pc = 0; pc < g.k; pc += kc) {
                 const index_t kb = least(kc, g.k - pc);
                 const bool first = pc == 0, last = pc + kb == g.k;
-                const index_t whole = pack_b && g.b_in_place ? nb / kn.panel * kn.panel : 0;      // columns that need no copy
+                const index_t whole = g.source == b_source::in_place ? nb / kn.panel * kn.panel : 0;  // columns that need no copy
                 panels_of_b<T> b{b_pack, kb * kn.panel, kn.panel};                      // (nb / panel, kb, panel)
-                if (!pack_b) {
+                if (g.source == b_source::packed_beforehand) {
                     b = {g.packed + jc * g.k + pc * kn.panel, g.k * kn.panel, kn.panel};
                 } else if (whole < nb) {
                     pack_panels(kn, g.b + pc * g.b_row_stride, g.b_row_stride, g.b_col_stride, kb, g.n, g.half,
