@@ -117,6 +117,9 @@ TEST_CASE("gated: what does not go together is refused, and C stays as it was") 
     const hone::policy odd{.isa = hone::isa::avx512, .tile = {8, 48}};
     if (hone::available(hone::isa::avx512)) CHECK(says(hone::plan({.m = 3, .n = 6, .k = 4}, odd, gate).status()) ==
                                                   "policy.tile = 48 is not supported; the nearest that is 32");
+    const std::vector<float> two(2, 1.0f);
+    CHECK(says(hone::gemm(va, hone::row_major<const float>(b.data(), 4, 6), hone::row_major(c.data(), 3, 3), hone::gated(hone::bias(two)))) ==
+          "epilogue vector = 2 must equal 3");
     for (float x : c) CHECK(x == 7.0f);
     // A plain product's weights are not a gated one's.
     const auto plain = hone::plan({.m = 3, .n = 6, .k = 4});
@@ -129,3 +132,14 @@ TEST_CASE("gated: what does not go together is refused, and C stays as it was") 
     REQUIRE(view.status() == hone::status{});
     CHECK(says(gated->run(va, *view, hone::row_major(c.data(), 3, 3), gate)) == "packed.layout = 1 does not match what was packed; expected 4");
 }
+
+#if HONE_EXCEPTIONS
+TEST_CASE("gated: what its function throws arrives at the caller") {
+    std::vector<float> a(12, 1.0f), b(24, 1.0f), c(9, 7.0f);
+    const auto gate = hone::gated(hone::map([](auto&, auto) { throw 42; }));
+    static_assert(!decltype(gate)::nothrow && decltype(hone::gated(hone::silu))::nothrow);
+    CHECK_THROWS_AS(hone::gemm(hone::row_major<const float>(a.data(), 3, 4), hone::row_major<const float>(b.data(), 4, 6),
+                               hone::row_major(c.data(), 3, 3), gate).ok(),
+                    int);
+}
+#endif

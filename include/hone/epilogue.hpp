@@ -116,6 +116,7 @@ struct chain : stage {
     static constexpr bool halves = A::halves || B::halves;
     static constexpr bool whole_rows = A::whole_rows || B::whole_rows;
     static_assert(!(A::halves && B::halves), "an epilogue can halve the number of columns once");
+    static_assert(!(A::whole_rows && B::halves), "a stage that sees whole rows stands behind the one that halves the columns");
     static constexpr bool may_view_c = A::may_view_c || B::may_view_c;
     template <class T>
     using stored = detail::stored_by<A, B, T>;
@@ -448,12 +449,15 @@ HONE_INLINE constexpr row_sum_stage row_sum(float* out) { return row_sum_stage(o
 template <is_stage F>
 struct gated_stage : stage {
     static constexpr bool halves = true;
-    static_assert(!F::halves, "gated() takes a stage that keeps the number of columns");
+    static constexpr bool nothrow = F::nothrow;
+    static constexpr bool may_view_c = F::may_view_c;
+    static_assert(!F::halves && !F::whole_rows, "gated() takes a stage that keeps the number of columns and sees no whole rows");
     F f;
     HONE_INLINE constexpr explicit gated_stage(const F& g) : f(g) {}
-    HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
+    HONE_INLINE constexpr hone::status check(epilogue_extent e) const {
         if (e.cols % 2 != 0) return {code::mismatch, argument::n, e.cols, e.cols + 1};
-        return {};
+        e.cols /= 2;
+        return f.check(e);
     }
     template <class V, class At>
     HONE_INLINE void operator()(V& x, const At& at_x, V& y, const At&) const {
