@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A lambda inside the vector kernel: a quantity per column, a comparison and hone's exp, with no compile flags and no
-// attributes. The plan says which kernel it became part of.
+// A lambda inside the vector kernel: a quantity per column, hone's exp and a bound, with no compile flags and no
+// attributes, between stages that hone brings.
 #include <hone/hone.hpp>
 
 #include <cmath>
@@ -9,41 +9,40 @@
 
 int main() {
     const hone::index_t m = 33, n = 50, k = 70;
-    std::vector<float> a(33 * 70), b(70 * 50), c(33 * 50), temperature(50);
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(static_cast<int>(i % 13) - 6) * 0.05f;
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(static_cast<int>(i % 7) - 3) * 0.1f;
-    for (std::size_t i = 0; i < temperature.size(); ++i) temperature[i] = 1.0f + 0.1f * static_cast<float>(i);
+    std::vector<float> a_data(33 * 70), b_data(70 * 50), c_data(33 * 50), residual_data(33 * 50), per_column(50);
+    for (std::size_t i = 0; i < a_data.size(); ++i) a_data[i] = (static_cast<float>(i % 13) - 6) * 0.1f;
+    for (std::size_t i = 0; i < b_data.size(); ++i) b_data[i] = (static_cast<float>(i % 7) - 3) * 0.1f;
+    for (std::size_t i = 0; i < residual_data.size(); ++i) residual_data[i] = static_cast<float>(i % 11);
+    for (std::size_t i = 0; i < per_column.size(); ++i) per_column[i] = 0.1f + 0.1f * static_cast<float>(i);
+    const auto a = hone::row_major(a_data.data(), m, k), b = hone::row_major(b_data.data(), k, n);
+    const auto c = hone::row_major(c_data.data(), m, n), residual = hone::row_major(residual_data.data(), m, n);
+    const float* temperature = per_column.data();
 
     const float ceiling = 20.0f;
-    const float* t = temperature.data();
     const auto softened = hone::map([=](auto& x, auto at) {
-        x = hone::exp(x / at.cols(t));                       // one temperature per column of C
+        x = hone::exp(x / at.cols(temperature));  // a vector with one temperature per column of C
         x = hone::min(x, ceiling);
     });
+    hone::status s = hone::gemm(a, b, c, hone::scale(0.5f) | softened | hone::add(residual));
 
-    const auto plan = hone::plan(hone::gemm_desc{.m = m, .n = n, .k = k}, hone::policy{}, softened);
-    if (!plan) {
-        std::puts(plan.status().message().c_str());
-        return 1;
-    }
-    const hone::status s = plan->run(hone::row_major(a.data(), m, k), hone::row_major(b.data(), k, n),
-                                     hone::row_major(c.data(), m, n), softened);
     if (!s.ok()) {
         std::puts(s.message().c_str());
         return 1;
     }
-
     double worst = 0;
-    for (std::size_t i = 0; i < 33; ++i) {
-        for (std::size_t j = 0; j < 50; ++j) {
+    int bounded = 0;
+    for (hone::index_t i = 0; i < m; ++i) {
+        for (hone::index_t j = 0; j < n; ++j) {
             double sum = 0;
-            for (std::size_t p = 0; p < 70; ++p) sum += static_cast<double>(a[i * 70 + p]) * static_cast<double>(b[p * 50 + j]);
-            const double expected = std::fmin(std::exp(sum / static_cast<double>(t[j])), static_cast<double>(ceiling));
-            const double off = std::fabs(static_cast<double>(c[i * 50 + j]) - expected) / expected;
+            for (hone::index_t p = 0; p < k; ++p) sum += static_cast<double>(*a.at(i, p)) * *b.at(p, j);
+            const double power = std::exp(0.5 * sum / temperature[j]);
+            if (power > ceiling) ++bounded;
+            const double expected = std::fmin(power, ceiling) + *residual.at(i, j);
+            const double off = std::fabs(*c.at(i, j) - expected) / expected;
             if (!(off <= worst)) worst = off;
         }
     }
-    std::printf("largest relative difference from double precision: %.1e\n", worst);
-    std::puts(plan->explain().text().c_str());
-    return worst < 1e-5 ? 0 : 1;
+    std::printf("%s: largest relative difference from double precision %.1e; %d of %d reach the ceiling\n",
+                hone::isa_name(hone::explain().isa), worst, bounded, static_cast<int>(m * n));
+    return worst < 1e-5 && bounded > 0 ? 0 : 1;
 }

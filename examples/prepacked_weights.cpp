@@ -3,81 +3,73 @@
 // bytes say what they are, so that a file of another layout, or a damaged one, is refused.
 #include <hone/hone.hpp>
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <vector>
 
 namespace {
 
-constexpr hone::index_t m = 10, n = 130, k = 300;
-constexpr hone::gemm_desc desc{.m = m, .n = n, .k = k};
+constexpr hone::gemm_desc desc{.m = 10, .n = 130, .k = 300};
 
-int failed(const hone::status& s) {
-    std::puts(s.message().c_str());
+// What a converter does.
+hone::status convert(hone::matrix_view<const float> b, std::FILE* file) {
+    const auto plan = hone::plan(desc);
+    if (!plan) return plan.status();
+    hone::aligned_buffer memory(std::size_t(plan->packed_bytes()));
+    if (hone::status s = plan->pack(b, {memory.data(), memory.size()}); !s.ok()) return s;
+    std::fwrite(memory.data(), 1, memory.size(), file);
+    return {};
+}
+
+// What an engine does. A mapped file lies on a page: aligned enough.
+hone::status infer(hone::matrix_view<const float> a, std::span<const std::byte> mapped, hone::matrix_view<float> c) {
+    const auto plan = hone::plan(desc);
+    if (!plan) return plan.status();
+    const auto weights = hone::packed_view::open(mapped);       // reads the header
+    if (!weights) return weights.status();
+    if (hone::status s = weights->verify(); !s.ok()) return s;  // reads all of it; may be left out
+    return plan->run(a, *weights, c);
+}
+
+int failed(const char* what) {
+    std::puts(what);
     return 1;
-}
-
-// What a converter does: pack and write.
-int convert(int file, const std::vector<float>& b) {
-    const auto plan = hone::plan(desc);
-    if (!plan) return failed(plan.status());
-    hone::aligned_buffer memory(static_cast<std::size_t>(plan->packed_bytes()));
-    if (const hone::status s = plan->pack(hone::row_major(b.data(), k, n), {memory.data(), memory.size()}); !s.ok()) {
-        return failed(s);
-    }
-    return write(file, memory.data(), memory.size()) == static_cast<ssize_t>(memory.size()) ? 0 : 1;
-}
-
-// What an engine does: open, verify once, run as often as it likes. A mapped file lies on a page: aligned enough.
-int infer(std::span<const std::byte> mapped, const std::vector<float>& a, std::vector<float>& c) {
-    const auto plan = hone::plan(desc);
-    if (!plan) return failed(plan.status());
-    const auto weights = hone::packed_view::open(mapped);
-    if (!weights) return failed(weights.status());
-    if (const hone::status s = weights->verify(); !s.ok()) return failed(s);
-    const hone::status s = plan->run(hone::row_major(a.data(), m, k), *weights, hone::row_major(c.data(), m, n));
-    return s.ok() ? 0 : failed(s);
 }
 
 }  // namespace
 
 int main() {
-    std::vector<float> a(10 * 300), b(300 * 130), c(10 * 130), expected(10 * 130);
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(static_cast<int>(i % 31) - 15) / 17.0f;
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(static_cast<int>(i % 37) - 18) / 11.0f;
-    const hone::status s = hone::gemm(hone::row_major(a.data(), m, k), hone::row_major(b.data(), k, n),
-                                      hone::row_major(expected.data(), m, n));
-    if (!s.ok()) return failed(s);
+    std::vector<float> a_data(10 * 300), b_data(300 * 130), c_data(10 * 130), expected(10 * 130);
+    for (std::size_t i = 0; i < a_data.size(); ++i) a_data[i] = (static_cast<float>(i % 31) - 15) / 17.0f;
+    for (std::size_t i = 0; i < b_data.size(); ++i) b_data[i] = (static_cast<float>(i % 37) - 18) / 11.0f;
+    const auto a = hone::row_major(a_data.data(), 10, 300), b = hone::row_major(b_data.data(), 300, 130);
+    const auto c = hone::row_major(c_data.data(), 10, 130);
+    hone::status s = hone::gemm(a, b, hone::row_major(expected.data(), 10, 130));
+    if (!s.ok()) return failed(s.message().c_str());
 
-    char name[] = "/tmp/hone-weights-XXXXXX";
-    const int file = mkstemp(name);
-    if (file < 0) {
-        std::perror(name);
-        return 1;
-    }
-    unlink(name);
-    if (convert(file, b) != 0) return 1;
-    const auto size = static_cast<std::size_t>(lseek(file, 0, SEEK_END));
-    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-    close(file);
-    if (memory == MAP_FAILED) {
-        std::perror("mmap");
-        return 1;
-    }
+    std::FILE* file = std::tmpfile();
+    if (file == nullptr) return failed("no temporary file");
+    s = convert(b, file);
+    if (!s.ok()) return failed(s.message().c_str());
+    if (std::fflush(file) != 0 || std::ferror(file)) return failed("the file cannot be written");
+    const auto size = static_cast<std::size_t>(std::ftell(file));
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
+    std::fclose(file);
+    if (memory == MAP_FAILED) return failed("the file cannot be mapped");
+
     auto* bytes = static_cast<std::byte*>(memory);
-    if (infer({bytes, size}, a, c) != 0) return 1;
-    const bool same = std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)) == 0;
+    s = infer(a, {bytes, size}, c);
+    if (!s.ok()) return failed(s.message().c_str());
+    const bool same = std::memcmp(c_data.data(), expected.data(), c_data.size() * sizeof(float)) == 0;
     std::printf("%zu bytes mapped; packed and unpacked weights: %s\n", size, same ? "the same bits" : "DIFFERENT BITS");
 
     // One bit of the private copy flips: verify() says so.
     bytes[size / 2] ^= std::byte{1};
-    const bool refused = infer({bytes, size}, a, c) != 0;
+    s = infer(a, {bytes, size}, c);
+    std::puts(s.message().c_str());
     munmap(memory, size);
-    return same && refused ? 0 : 1;
+    return same && s.code == hone::code::corrupt ? 0 : 1;
 }
