@@ -231,7 +231,7 @@ TEST_CASE("B25 convolution errors: sizes that 64 bits do not hold") {
     CHECK(planned([=](conv_desc& d) { d.output = {.w = 6, .c = 1}; }).code == code::too_large);
 }
 
-TEST_CASE("convolution errors: elements of the output that coincide") {
+TEST_CASE("B100 convolution errors: elements of the output that coincide") {
     check(planned([](conv_desc& d) {
               d.output = {72, 18, 6, 0};
           }),
@@ -253,6 +253,16 @@ TEST_CASE("convolution errors: elements of the output that coincide") {
           }),
           {code::bad_stride, argument::output_stride, 0, 1},
           "output strides = 0 makes elements of C coincide; it must be at least 1");
+    // Channels first: planes that are too close name the distance of planes.
+    check(planned([](conv_desc& d) {
+              d.output = {72, 3, 1, 11};
+          }),
+          {code::bad_stride, argument::output_stride, 11, 12},
+          "output strides = 11 makes elements of C coincide; it must be at least 12");
+    operands o;
+    const hone::image_view<float> close{o.out.data(), 1, 4, 3, 6, 72, 3, 1, 11};
+    CHECK(hone::conv(o.vi, o.vf, close).code == code::bad_stride);
+    CHECK(o.untouched());
     // Of one extent the stride means nothing; an empty output has no elements; an input may repeat itself.
     check(planned([](conv_desc& d) { d.output = {0, 18, 6, 1}; }), {}, "ok");
     check(planned([](conv_desc& d) {
@@ -264,6 +274,139 @@ TEST_CASE("convolution errors: elements of the output that coincide") {
     // Interleaved, without coinciding.
     check(planned([](conv_desc& d) { d.output = {1, 6 * 3, 6, 1}; }), {}, "ok");
     check(planned([](conv_desc& d) { d.output = {72, 3, 1, 12}; }), {}, "ok");
+}
+
+TEST_CASE("B29 convolution errors: extents are not narrowed to 32 bits") {
+    constexpr index_t wide = index_t{1} << 32;
+    operands o;
+    const auto plan = hone::plan(hone::describe(o.vi, o.vf, o.vo));
+    REQUIRE(plan);
+    const auto with = [&](auto change) {
+        auto in = o.vi;
+        auto f = o.vf;
+        auto out = o.vo;
+        change(in, f, out);
+        return plan->run(in, f, out);
+    };
+    CHECK(with([](auto& in, auto&, auto&) { in.n += wide; }) ==
+          status{code::mismatch, argument::input_n, wide + 1, 1});
+    CHECK(with([](auto& in, auto&, auto&) { in.h += wide; }) ==
+          status{code::mismatch, argument::input_h, wide + 6, 6});
+    CHECK(with([](auto& in, auto&, auto&) { in.w += wide; }) ==
+          status{code::mismatch, argument::input_w, wide + 5, 5});
+    CHECK(with([](auto& in, auto&, auto&) { in.c += wide; }) ==
+          status{code::mismatch, argument::input_c, wide + 4, 4});
+    CHECK(with([](auto& in, auto&, auto&) { in.w_stride += wide; }).argument == argument::input_stride);
+    CHECK(with([](auto&, auto& f, auto&) { f.groups += wide; }) ==
+          status{code::mismatch, argument::filter_groups, wide + 1, 1});
+    CHECK(with([](auto&, auto& f, auto&) { f.oc += wide; }) ==
+          status{code::mismatch, argument::filter_oc, wide + 6, 6});
+    CHECK(with([](auto&, auto& f, auto&) { f.ic += wide; }) ==
+          status{code::mismatch, argument::filter_ic, wide + 4, 4});
+    CHECK(with([](auto&, auto& f, auto&) { f.kh += wide; }) ==
+          status{code::mismatch, argument::filter_kh, wide + 3, 3});
+    CHECK(with([](auto&, auto& f, auto&) { f.kw += wide; }) ==
+          status{code::mismatch, argument::filter_kw, wide + 3, 3});
+    CHECK(with([](auto&, auto&, auto& out) { out.n += wide; }) ==
+          status{code::mismatch, argument::output_n, wide + 1, 1});
+    CHECK(with([](auto&, auto&, auto& out) { out.h += wide; }) ==
+          status{code::mismatch, argument::output_h, wide + 4, 4});
+    CHECK(with([](auto&, auto&, auto& out) { out.w += wide; }) ==
+          status{code::mismatch, argument::output_w, wide + 3, 3});
+    CHECK(with([](auto&, auto&, auto& out) { out.c += wide; }) ==
+          status{code::mismatch, argument::output_c, wide + 6, 6});
+    CHECK(o.untouched());
+    CHECK(hone::output_extent(wide + 6, 3, 1, 1, 0, 0, false, 0) == wide + 4);
+    CHECK(hone::output_extent(wide + 6, 3, 2, 1, 0, 0, true, 0) == 2 * (wide + 5) + 3);
+}
+
+TEST_CASE("B101 convolution errors: a plan that was never made is an error, not a crash") {
+    const hone::conv_plan<> empty{};
+    operands o;
+    check(empty.run(o.vi, o.vf, o.vo), {code::mismatch, argument::output_h, 4, 0}, "output.h = 4 must equal 0");
+    CHECK_FALSE(empty.run(o.vi, hone::packed_view{}, o.vo).ok());
+    CHECK(o.untouched());
+    CHECK(empty.scratch_bytes() >= 0);
+    CHECK(empty.scratch_bytes(8) >= 0);
+    CHECK(empty.packed_bytes() >= 0);
+    CHECK(empty.explain().workers >= 0);
+    std::byte none[1];
+    CHECK_FALSE(empty.pack(o.vf, {none, 1}).ok());
+    const auto refused = hone::plan(conv_desc{.n = -1});
+    CHECK_FALSE(refused.has_value());
+    CHECK(refused->scratch_bytes() >= 0);
+}
+
+// Outputs of small extents and any strides: refused where two elements lie on one address, and nowhere else.
+TEST_CASE("B100 convolution errors: elements of the output that coincide, against every element") {
+    random_source source(41);
+    int refused = 0, planned_all = 0;
+    for (int round = 0; round < (quick() ? 4000 : 60000); ++round) {
+        conv_desc d{.n = source.between(1, 3), .h = source.between(1, 4), .w = source.between(1, 4), .ic = 1,
+                    .oc = source.between(1, 4)};
+        const bool near_dense = round % 2 == 0;
+        d.output = {d.h * d.w * d.oc, d.w * d.oc, d.oc, 1};
+        if (near_dense && source.bits() % 2) d.output = {d.h * d.w * d.oc, d.w, 1, d.h * d.w};
+        for (index_t* s : {&d.output.n, &d.output.h, &d.output.w, &d.output.c}) {
+            *s = near_dense ? *s + source.between(-1, 1) : source.between(-20, 20);
+            if (source.bits() % 4 == 0) *s = -*s;
+        }
+        std::vector<index_t> at;
+        for (index_t n = 0; n < d.n; ++n) {
+            for (index_t h = 0; h < d.h; ++h) {
+                for (index_t w = 0; w < d.w; ++w) {
+                    for (index_t c = 0; c < d.oc; ++c)
+                        at.push_back(n * d.output.n + h * d.output.h + w * d.output.w + c * d.output.c);
+                }
+            }
+        }
+        std::sort(at.begin(), at.end());
+        const bool twice = std::adjacent_find(at.begin(), at.end()) != at.end();
+        const status s = hone::plan(d).status();
+        INFO(d.n << "x" << d.h << "x" << d.w << "x" << d.oc << " strides " << d.output.n << ", " << d.output.h << ", "
+                 << d.output.w << ", " << d.output.c << ": " << s.message().c_str());
+        REQUIRE((s.code == code::bad_stride) == twice);
+        REQUIRE((s.ok() || twice));
+        refused += twice;
+        planned_all += s.ok();
+    }
+    CHECK(refused > 100);
+    CHECK(planned_all > 100);
+}
+
+// As in gemm_errors_test: elements that are not aligned are refused, not read.
+TEST_CASE("B37 convolution errors: images, filters and what stages view at odd addresses") {
+    for (isa id : isas()) {
+        operands o;
+        std::vector<float> spare(256, 1.0f);
+        for (index_t by : {1, 2, 3}) {
+            float* const odd = reinterpret_cast<float*>(reinterpret_cast<char*>(spare.data()) + by);
+            const auto run = [&](const auto& in, const auto& f, const auto& out, const auto& stages) {
+                const auto plan = hone::plan(hone::describe(o.vi, o.vf, o.vo), hone::policy{.isa = id}, stages);
+                REQUIRE(plan);
+                return plan->run(in, f, out, stages);
+            };
+            const auto refused = [&](const status& s, argument which, const char* what) {
+                check(s, {code::misaligned, which, by, 4},
+                      std::string(what) + " = " + std::to_string(by) + " must be aligned to bytes 4");
+            };
+            refused(run(hone::nhwc<const float>(odd, 1, 6, 5, 4), o.vf, o.vo, hone::identity), argument::input_data,
+                    "input.data");
+            refused(run(o.vi, hone::oihw<const float>(odd, 6, 4, 3, 3), o.vo, hone::identity), argument::filter_data,
+                    "filter.data");
+            refused(run(o.vi, o.vf, hone::nhwc(odd, 1, 4, 3, 6), hone::identity), argument::output_data, "output.data");
+            refused(run(o.vi, o.vf, o.vo, hone::add(hone::nhwc<const float>(odd, 1, 4, 3, 6))), argument::epilogue_view,
+                    "epilogue view");
+            refused(run(o.vi, o.vf, o.vo, hone::bias(odd)), argument::epilogue_vector, "epilogue vector");
+            const auto plan = hone::plan(hone::describe(o.vi, o.vf, o.vo), hone::policy{.isa = id});
+            REQUIRE(plan);
+            hone::aligned_buffer memory(static_cast<std::size_t>(plan->packed_bytes()));
+            refused(plan->pack(hone::oihw<const float>(odd, 6, 4, 3, 3), {memory.data(), memory.size()}),
+                    argument::filter_data, "filter.data");
+        }
+        CHECK(o.untouched());
+        CHECK(spare == std::vector<float>(256, 1.0f));
+    }
 }
 
 TEST_CASE("convolution errors: policies") {
@@ -390,7 +533,7 @@ TEST_CASE("convolution errors: one call checks what a plan checks") {
     CHECK(o.computed());
 }
 
-TEST_CASE("convolution errors: nothing to do needs no memory") {
+TEST_CASE("B14 convolution errors: nothing to do needs no memory") {
     const float* const none = nullptr;
     float* const nowhere = nullptr;
     for (bool transposed : {false, true}) {
@@ -546,7 +689,7 @@ TEST_CASE("convolution errors: epilogues") {
     CHECK(o.computed());
 }
 
-TEST_CASE("convolution errors: an output that shares elements with what it is made of") {
+TEST_CASE("B22 convolution errors: an output that shares elements with what it is made of") {
     const conv_desc same{.n = 1, .h = 4, .w = 4, .ic = 4, .oc = 4};
     const float filter[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     const auto f = hone::oihw(filter, 4, 4, 1, 1);
@@ -594,7 +737,7 @@ TEST_CASE("convolution errors: an output that shares elements with what it is ma
 }
 
 // Sizes at every edge of what integers hold: a plan, or a status that says something; nothing else.
-TEST_CASE("convolution errors: no size overflows") {
+TEST_CASE("B26 convolution errors: no size overflows") {
     random_source source(1);
     const auto any = [&]() -> index_t {
         const index_t power = index_t{1} << source.between(0, 62);

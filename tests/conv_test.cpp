@@ -186,7 +186,7 @@ TEST_CASE("convolution: random problems") {
     }
 }
 
-TEST_CASE("convolution: extents of 0 and 1") {
+TEST_CASE("B13 B14 convolution: extents of 0 and 1") {
     random_source source(4);
     for (bool transposed : {false, true}) {
         for (index_t groups : {1, 3}) {
@@ -422,6 +422,120 @@ TEST_CASE("B35 convolution: strides larger than the kernel") {
         q.window.transposed = transposed;
         if (transposed) q.window.output_padding_h = 4;
         for (const hone::blocking& block : block_list) run_everywhere(q, block, 0, true, source, edge::begin);
+    }
+}
+
+// llama.cpp PR 27284: images, rows and pixels gigabytes apart.
+#if HONE_TEST_GUARD_PAGES
+TEST_CASE("B25 B29 convolution: images and taps gigabytes apart") {
+    const index_t far = (index_t{1} << 29) + 4096, wide = index_t{1} << 32;
+    const hone::filter_view<const float> f1 = [] {
+        static const float two[] = {2};
+        return hone::oihw(two, 1, 1, 1, 1);
+    }();
+    {
+        const hone::image_view<const float> v = hone::nchw<const float>(nullptr, 2, 1, 1, far);
+        CHECK(4 * v.n_stride == 2147500032);
+        const far_memory in(0, 2 * far), out(0, 2 * far);
+        if (!in || !out) {
+            WARN("skipped: no address space for images gigabytes apart");
+        } else {
+            const auto* second = reinterpret_cast<const char*>(hone::nchw(in.origin(), 2, 1, 1, far).at(1, 0, 0));
+            CHECK(second - reinterpret_cast<const char*>(in.origin()) == 2147500032);
+            const hone::image_view<const float> i{in.origin(), 3, 1, 2, 1, far, 0, 1, 1};
+            const hone::image_view<float> o{out.origin(), 3, 1, 2, 1, far, 0, 1, 1};
+            for (index_t n = 0; n < 3; ++n) {
+                for (index_t w = 0; w < 2; ++w) in.open(n * far + w) = static_cast<float>(10 * n + w);
+            }
+            for (isa id : here()) {
+                for (index_t n = 0; n < 3; ++n) {
+                    for (index_t w = 0; w < 2; ++w) out.open(n * far + w) = -1;
+                }
+                const auto plan = hone::plan(hone::describe(i, f1, o), hone::policy{.isa = id});
+                REQUIRE(plan);
+                REQUIRE(plan->run(i, f1, o).ok());
+                CAPTURE(hone::isa_name(id));
+                for (index_t n = 0; n < 3; ++n) {
+                    for (index_t w = 0; w < 2; ++w)
+                        CHECK(out.open(n * far + w) == static_cast<float>(20 * n + 2 * w));
+                }
+            }
+        }
+    }
+    // Two taps, 2^32 elements apart, of an image as wide or as high.
+    const far_memory in(0, wide);
+    if (!in) {
+        WARN("skipped: no address space for an image of 2^32 pixels");
+        return;
+    }
+    in.open(0) = 5;
+    in.open(wide) = 7;
+    const float taps_of[] = {100, 1};
+    for (bool by_rows : {false, true}) {
+        const index_t h = by_rows ? wide + 1 : 1, w = by_rows ? 1 : wide + 1;
+        const hone::image_view<const float> i{in.origin(), 1, h, w, 1, 0, 1, 1, 1};
+        const auto f = by_rows ? hone::oihw(taps_of, 1, 1, 2, 1) : hone::oihw(taps_of, 1, 1, 1, 2);
+        hone::conv_window window;
+        (by_rows ? window.dilation_h : window.dilation_w) = wide;
+        for (isa id : here()) {
+            float out = -1;
+            const auto o = hone::nhwc(&out, 1, 1, 1, 1);
+            const auto plan = hone::plan(hone::describe(i, f, o, window), hone::policy{.isa = id});
+            REQUIRE(plan);
+            CHECK(plan->output_h() == 1);
+            CHECK(plan->output_w() == 1);
+            REQUIRE(plan->run(i, f, o).ok());
+            CAPTURE(hone::isa_name(id), by_rows);
+            CHECK(out == 507);
+        }
+    }
+}
+#endif
+
+// oneDNN#789, llama.cpp#3014, #22956: bits follow the batch, the workers, the alignment, or nothing at all.
+TEST_CASE("B88 B89 convolution: an image's bits do not depend on its batch, workers, addresses or repetition") {
+    random_source source(11);
+    const index_t h = 9, w = 7, ic = quick() ? 9 : 33, oc = 21;
+    for (index_t groups : {index_t{1}, ic}) {
+        const index_t channels_out = groups == 1 ? oc : ic;
+        std::vector<float> image(static_cast<std::size_t>(h * w * ic));
+        std::vector<float> filter(static_cast<std::size_t>(channels_out * 9 * (groups == 1 ? ic : 1)));
+        for (float& x : image) x = source.value();
+        for (float& x : filter) x = source.value();
+        const auto f = hone::oihw<const float>(filter.data(), channels_out / groups, ic / groups, 3, 3, groups);
+        const std::size_t pixels = static_cast<std::size_t>(h * w * channels_out);
+        for (isa id : here()) {
+            std::vector<float> first;
+            for (index_t n : {1, 2, 5}) {
+                for (int workers = 1; workers <= 16; workers += quick() ? 7 : 1) {
+                    const auto offset = static_cast<std::size_t>(workers - 1);
+                    for (const hone::blocking& block :
+                         {hone::blocking{}, hone::blocking{.mc = 12, .kc = 20, .nc = 16}}) {
+                        // Other images differ from the first.
+                        std::vector<float> in(image.size() * static_cast<std::size_t>(n) + offset, 0.37f);
+                        std::copy(image.begin(), image.end(), in.begin() + static_cast<std::ptrdiff_t>(offset));
+                        std::vector<float> out(pixels * static_cast<std::size_t>(n) + offset, gap<float>());
+                        thread_executor threads(workers);
+                        hone::context ctx;
+                        ctx.executor = threads;
+                        const auto vi = hone::nhwc<const float>(in.data() + offset, n, h, w, ic);
+                        const auto vo = hone::nhwc(out.data() + offset, n, h, w, channels_out);
+                        const auto plan = hone::plan(hone::describe(vi, f, vo, {.pad = {1, 1, 1, 1}}),
+                                                     hone::policy{.isa = id, .block = block}, hone::identity, ctx);
+                        REQUIRE(plan);
+                        REQUIRE(plan->run(vi, f, vo, hone::identity, ctx).ok());
+                        const float* got = out.data() + offset;
+                        if (first.empty()) {
+                            first.assign(got, got + pixels);
+                            CHECK(std::none_of(got, got + pixels, [](float x) { return std::isnan(x); }));
+                        }
+                        INFO(hone::isa_name(id) << " groups " << groups << " n " << n << " workers " << workers
+                                                << " kc " << block.kc);
+                        CHECK(std::memcmp(got, first.data(), pixels * sizeof(float)) == 0);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -672,7 +786,7 @@ TEST_CASE("convolution: the one-line door, and a policy fixed at compile time") 
     CHECK(d.wrong<plain_sums>(o, reproducible(isa::native)) == "");
 }
 
-TEST_CASE("convolution: workers, as many as policy, executor and plan allow") {
+TEST_CASE("B34 convolution: workers, as many as policy, executor and plan allow") {
     random_source source(16);
     conv_problem p{.n = 2, .h = 9, .w = 9, .ic = 8, .oc = 40, .kh = 3, .kw = 3, .window = {.pad = {1, 1, 1, 1}}};
     conv_data d(buffers(edge::end), p, source);

@@ -185,7 +185,7 @@ TEST_CASE("B71 HONE_ISA caps the choice") {
 #endif
 }
 
-TEST_CASE("a HONE_ISA that names nothing is reported, and the best runs") {
+TEST_CASE("B71 a HONE_ISA that names nothing is reported, and the best runs") {
     for (const char* wanted : {"avx9", "avx", "avx22", "avx2x", "av x2", "avx2,avx512", "avx-512", "0", "-", "\x01",
                                "dynamic", "invalid", "best", "\xC3\xA9", "avx2\n"}) {
         const auto c = choose_isa(strong, wanted);
@@ -305,6 +305,29 @@ TEST_CASE("a plan for an ISA says which, and why") {
     CHECK(wild.status() == hone::status{code::bad_policy, argument::policy_isa, 77, hone::isa_count - 1});
 }
 
+// config.hpp knows which compilers cannot compile which region: what they lack is left out, something else runs, and
+// explain() says so.
+TEST_CASE("B115 a region this compiler cannot compile is left out, and explain() says so") {
+#if HONE_ARM64 && HONE_CLANG && __clang_major__ < 16
+    const bool no_sve = true;
+#else
+    const bool no_sve = false;
+#endif
+    const std::string text(hone::explain().text().view());
+    CAPTURE(text);
+    CHECK((text.find("no SVE regions") != std::string::npos) == no_sve);
+    for (isa id : {isa::sve, isa::sve2}) {
+        CHECK(hone::detail::isa_row_of(id)->compiled == (HONE_ARM64 && !no_sve));
+        CHECK(hone::detail::isa_available(id, arm(512, true)) == (HONE_ARM64 && !no_sve));
+        if (!HONE_ARM64 || no_sve) {
+            CHECK_FALSE(hone::available(id));
+            CHECK(hone::plan(hone::gemm_desc{.m = 1, .n = 1, .k = 1}, hone::policy{.isa = id}).status().code ==
+                  code::isa_unavailable);
+        }
+    }
+    if (no_sve) CHECK(hone::detail::best_isa(arm(512, true)) == isa::neon);
+}
+
 TEST_CASE("explain() of the machine") {
     const hone::machine_explanation e = hone::explain();
     CHECK(e.best == hone::detail::best_isa(e.cpu));
@@ -341,7 +364,7 @@ TEST_CASE("explain() of the machine") {
           (HONE_NATIVE_FMA == 0));
 }
 
-TEST_CASE("HONE_ISA is read once") {
+TEST_CASE("B71 HONE_ISA is read once") {
     const isa before = hone::active_isa();
     const char* old = std::getenv("HONE_ISA");
     const std::string kept = old ? old : "";
@@ -379,7 +402,7 @@ TEST_CASE("a process under HONE_ISA", "[.environment]") {
     std::printf("HONE_ISA=%s: %s\n", wanted ? wanted : "(unset)", e.text().c_str());
 }
 
-TEST_CASE("HONE_ISA in fresh processes") {
+TEST_CASE("B71 HONE_ISA in fresh processes") {
     for (const char* wanted : {"", "avx9", "AVX512", "avx2 ", "scalar", "native", "NEON", "sve", "sve2", "dynamic"}) {
         CAPTURE(wanted);
         const pid_t child = fork();

@@ -323,6 +323,64 @@ TEST_CASE("add(view) and mul(view) of C itself see what C held") {
     }
 }
 
+TEST_CASE("B01 beta = 0 must not read C, behind any stage and stored as anything") {
+    const std::vector<float> column(static_cast<std::size_t>(cols), 0.75f);
+    std::vector<float> view(static_cast<std::size_t>(rows * cols), 0.25f), largest(rows), sums(rows);
+    const auto v = hone::row_major<const float>(view.data(), rows, cols);
+    const std::vector<float> a(rows * 5, 0.0f), b(static_cast<std::size_t>(5 * cols), 0.0f);
+    for (hone::isa id : test::isas()) {
+        for (const hone::blocking& block : {hone::blocking{}, hone::blocking{.kc = 2}}) {
+            const auto product = [&](const auto& stages, auto left) {
+                using C = decltype(left);
+                std::vector<C> c(static_cast<std::size_t>(rows * cols), left);
+                for (double alpha : {1.0, 0.0}) {
+                    const auto plan =
+                        hone::plan({.m = rows, .n = cols, .k = 5, .alpha = alpha}, {.isa = id, .block = block}, stages);
+                    REQUIRE(plan.status() == hone::status{});
+                    REQUIRE(plan->run(hone::row_major<const float>(a.data(), rows, 5),
+                                      hone::row_major<const float>(b.data(), 5, cols),
+                                      hone::row_major(c.data(), rows, cols), stages) == hone::status{});
+                }
+                return c;
+            };
+            const auto never_reads = [&](const char* what, const auto& stages, auto zero) {
+                using C = decltype(zero);
+                const std::vector<C> want = product(stages, zero);
+                for (float left : {nan_value, inf, -inf}) {
+                    const std::vector<C> got = product(stages, C(left));
+                    bool right = true;
+                    for (std::size_t i = 0; i < got.size(); ++i) {
+                        const float x = static_cast<float>(got[i]);
+                        right = right && !std::isnan(x) && same(x, static_cast<float>(want[i]));
+                    }
+                    INFO(hone::isa_name(id) << " kc " << block.kc << " " << what << " over " << left);
+                    CHECK(right);
+                }
+            };
+            never_reads("identity", hone::identity, 0.0f);
+            never_reads("scale", hone::scale(3), 0.0f);
+            never_reads("scale(v)", hone::scale(column), 0.0f);
+            never_reads("bias", hone::bias(column), 0.0f);
+            never_reads("relu", hone::relu, 0.0f);
+            never_reads("clip", hone::clip(-1, 1), 0.0f);
+            never_reads("sigmoid", hone::sigmoid, 0.0f);
+            never_reads("tanh", hone::tanh, 0.0f);
+            never_reads("silu", hone::silu, 0.0f);
+            never_reads("gelu", hone::gelu, 0.0f);
+            never_reads("gelu_tanh", hone::gelu_tanh, 0.0f);
+            never_reads("hard_sigmoid", hone::hard_sigmoid, 0.0f);
+            never_reads("hard_swish", hone::hard_swish, 0.0f);
+            never_reads("add", hone::add(v), 0.0f);
+            never_reads("mul", hone::mul(v), 0.0f);
+            never_reads("map", hone::map([](auto& x, auto) { x = x + 1.0f; }), 0.0f);
+            never_reads("row outputs", hone::row_max(largest.data()) | hone::row_sum(sums.data()), 0.0f);
+            never_reads("bf16", hone::bias(column) | hone::store_as<hone::bf16>(), hone::bf16(0.0f));
+            never_reads("f16", hone::bias(column) | hone::store_as<hone::f16>(), hone::f16(0.0f));
+            never_reads("double", hone::bias(column) | hone::store_as<double>(), 0.0);
+        }
+    }
+}
+
 TEST_CASE("B59 stages run in the caller's order") {
     for (hone::isa id : test::isas()) {
         for (const hone::blocking& block : {hone::blocking{}, hone::blocking{.kc = 1}}) {
@@ -461,6 +519,103 @@ TEST_CASE("store_as<bf16>, store_as<f16>, store_as<double> and store_as<float>, 
     stores_as<float>([](float x) { return x; });
     static_assert(std::is_same_v<decltype(hone::store_as<hone::bf16>() | hone::relu)::stored<float>, hone::bf16>);
     static_assert(std::is_same_v<hone::gemm_plan<hone::store_as_stage<hone::f16>>::stored, hone::f16>);
+}
+
+// Every low half of both NaN exponents, and what must not be taken for one, through the epilogue pass of each
+// instruction set. Read and stored without arithmetic, which would make signalling NaN quiet on the way.
+TEST_CASE("B05 what is stored as bf16 or f16 keeps NaN and infinities") {
+    std::vector<std::uint32_t> patterns;
+    for (std::uint32_t high : {0x7F80u, 0x7FC0u, 0x7FFFu, 0xFF80u, 0xFFFFu}) {
+        const std::uint32_t step = test::quick() ? 97 : 1;
+        for (std::uint32_t low = 0; low < 0x10000u; low += step) patterns.push_back(high << 16 | low);
+    }
+    for (std::uint32_t u : {0x7F800001u, 0x7FFF8C22u, 0x7F7FFFFFu, 0xFF7FFFFFu, 0x7F7F7FFFu, 0x7F7F8000u, 0x7F800000u,
+                            0xFF800000u})
+        patterns.push_back(u);
+    const auto n = static_cast<index_t>(patterns.size());
+    std::vector<float> x;
+    for (std::uint32_t u : patterns) x.push_back(std::bit_cast<float>(u));
+    for (hone::isa id : test::isas()) {
+        const auto stored = [&](auto type) {
+            using U = decltype(type);
+            const auto stages = hone::map([p = x.data()](auto& y, auto at) { y = at.cols(p); }) | hone::store_as<U>();
+            std::vector<U> c(static_cast<std::size_t>(n), U(1.0f));
+            const auto plan = hone::plan({.m = 1, .n = n, .k = 0}, {.isa = id}, stages);
+            REQUIRE(plan.status() == hone::status{});
+            REQUIRE(plan->run(hone::row_major<const float>(nullptr, 1, 0), hone::row_major<const float>(nullptr, 0, n),
+                              hone::row_major(c.data(), 1, n), stages) == hone::status{});
+            return c;
+        };
+        const auto b = stored(hone::bf16(0.0f));
+        const auto h = stored(hone::f16(0.0f));
+        std::size_t wrong = patterns.size();
+        for (std::size_t i = 0; i < patterns.size(); ++i) {
+            const std::uint32_t u = patterns[i], magnitude = u & 0x7FFFFFFFu;
+            const std::uint32_t sign = u >> 31;
+            bool right = b[i].bits >> 15 == sign && h[i].bits >> 15 == sign;
+            if (magnitude > 0x7F800000u) {
+                right = right && (b[i].bits & 0x7FC0u) == 0x7FC0u && (h[i].bits & 0x7E00u) == 0x7E00u;
+            } else {
+                // Infinity, or a finite value that rounds to it in f16 and, but for the one below the tie, in bf16.
+                right = right && (b[i].bits & 0x7FFFu) == (magnitude == 0x7F7F7FFFu ? 0x7F7Fu : 0x7F80u) &&
+                        (h[i].bits & 0x7FFFu) == 0x7C00u;
+            }
+            if (!right && wrong == patterns.size()) wrong = i;
+        }
+        INFO(hone::isa_name(id) << " pattern " << (wrong < patterns.size() ? patterns[wrong] : 0));
+        CHECK(wrong == patterns.size());
+    }
+}
+
+// Sums beyond 65504 on the way: an accumulator of f16, or partial sums kept in a C of f16, would stick at infinity.
+TEST_CASE("B07 sums are f32, whatever C holds and wherever they wait between k blocks") {
+    for (hone::isa id : test::isas()) {
+        for (int kc : {0, 1, 7, 64}) {
+            for (index_t m : {1, 9}) {
+                for (index_t n : {1, 37}) {
+                    const auto run = [&](index_t k, auto value, double beta, float held, const auto& stages,
+                                         auto type) {
+                        using C = decltype(type);
+                        std::vector<float> a(static_cast<std::size_t>(m * k), 32.0f);
+                        std::vector<float> b(static_cast<std::size_t>(k * n));
+                        for (index_t p = 0; p < k; ++p) {
+                            for (index_t j = 0; j < n; ++j) b[static_cast<std::size_t>(p * n + j)] = value(p);
+                        }
+                        std::vector<C> c(static_cast<std::size_t>(m * n), C(held));
+                        const auto plan = hone::plan({.m = m, .n = n, .k = k, .beta = beta},
+                                                     {.isa = id, .block = {.kc = kc}}, stages);
+                        REQUIRE(plan.status() == hone::status{});
+                        REQUIRE(plan->run(hone::row_major<const float>(a.data(), m, k),
+                                          hone::row_major<const float>(b.data(), k, n),
+                                          hone::row_major(c.data(), m, n), stages) == hone::status{});
+                        const float first = static_cast<float>(c[0]);
+                        for (const C& x : c) {
+                            if (!same(static_cast<float>(x), first)) return nan_value;
+                        }
+                        return first;
+                    };
+                    const auto as_f16 = hone::store_as<hone::f16>();
+                    const auto up = [](index_t) { return 32.0f; };
+                    const auto up_and_down = [](index_t p) { return p < 64 ? 32.0f : -32.0f; };
+                    INFO(hone::isa_name(id) << " kc " << kc << " " << m << "x" << n);
+                    CHECK(run(64, up, 0, nan_value, hone::identity, 0.0f) == 65536.0f);
+                    CHECK(run(64, up, 0, nan_value, as_f16, hone::f16(0.0f)) == inf);
+                    CHECK(run(128, up_and_down, 0, nan_value, as_f16, hone::f16(0.0f)) == 0.0f);
+                    CHECK(run(128, up_and_down, 1, 5.0f, as_f16, hone::f16(0.0f)) == 5.0f);
+                    // Stages see the sum, not what C can hold.
+                    CHECK(run(64, up, 1, 64.0f, hone::scale(0.5) | as_f16, hone::f16(0.0f)) == 32800.0f);
+                    CHECK(run(64, up, 0, nan_value, hone::clip(-7, 7) | as_f16, hone::f16(0.0f)) == 7.0f);
+                    // 64 * 32 * 32.125 is exact in f32; bf16 has 8 bits.
+                    CHECK(run(64, [](index_t) { return 32.125f; }, 0, nan_value, hone::identity, 0.0f) == 65792.0f);
+                    CHECK(run(64, [](index_t) { return 32.125f; }, 0, nan_value, hone::store_as<hone::bf16>(),
+                              hone::bf16(0.0f)) == 65536.0f);
+                }
+            }
+        }
+    }
+    // Sums of another type are a policy of its own, and none that exists.
+    CHECK(hone::plan({.m = 1, .n = 1, .k = 64}, {.precision = {.accumulate = hone::dtype::f16}}).status().argument ==
+          hone::argument::policy_precision);
 }
 
 TEST_CASE("a user's lambda: captures, and every way to read by place, valid lanes only") {

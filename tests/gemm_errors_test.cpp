@@ -120,6 +120,27 @@ TEST_CASE("B100 strides that are not the plan's") {
     CHECK(o.c[0] == 2.0f);
 }
 
+// SGEMM's ldc below the number of rows: the argument that is named is the distance of columns, and nothing is written.
+TEST_CASE("B100 a leading dimension that is too small") {
+    for (hone::isa id : test::isas()) {
+        operands o(5, 4, 3);
+        const auto run = [&](const hone::matrix_view<float>& c) {
+            const auto plan = hone::plan(hone::describe(o.va, o.vb, c), {.isa = id});
+            const status s = hone::gemm(o.va, o.vb, c);
+            CHECK(plan.status() == s);
+            CHECK(plan->run(o.va, o.vb, c).code != code::ok);
+            return s;
+        };
+        check(run(hone::col_major(o.c.data(), 5, 4, 4)), {code::bad_stride, argument::c_col_stride, 4, 5},
+              "c.col_stride = 4 makes elements of C coincide; it must be at least 5");
+        check(run(hone::col_major(o.c.data() + 19, 5, 4, -3)), {code::bad_stride, argument::c_col_stride, -3, 5},
+              "c.col_stride = -3 makes elements of C coincide; it must be at least 5");
+        check(run(hone::row_major(o.c.data(), 5, 4, 3)), {code::bad_stride, argument::c_row_stride, 3, 4},
+              "c.row_stride = 3 makes elements of C coincide; it must be at least 4");
+        CHECK(o.untouched());
+    }
+}
+
 TEST_CASE("null pointers where there are elements") {
     const auto plan = hone::plan({.m = 2, .n = 3, .k = 4});
     REQUIRE(plan.status() == status{});
@@ -146,8 +167,8 @@ TEST_CASE("elements of C that coincide") {
           "c.row_stride = 2 makes elements of C coincide; it must be at least 3");
     check(planned({.m = 2, .n = 3, .k = 4, .c = {3, 0}}), {code::bad_stride, argument::c_col_stride, 0, 1},
           "c.col_stride = 0 makes elements of C coincide; it must be at least 1");
-    check(planned({.m = 4, .n = 3, .k = 4, .c = {2, 4}}), {code::bad_stride, argument::c_row_stride, 2, 12},
-          "c.row_stride = 2 makes elements of C coincide; it must be at least 12");
+    check(planned({.m = 4, .n = 3, .k = 4, .c = {2, 4}}), {code::bad_stride, argument::c_col_stride, 4, 8},
+          "c.col_stride = 4 makes elements of C coincide; it must be at least 8");
     CHECK(planned({.m = 2, .n = 3, .k = 4, .c = {3, 2}}) == status{});  // 0 2 4 and 3 5 7: interleaved
     CHECK(planned({.m = 2, .n = 3, .k = 4, .c = {-1, -2}}) == status{});
     CHECK(planned({.m = 1, .n = 3, .k = 4, .c = {0, 1}}) == status{});
@@ -332,6 +353,61 @@ TEST_CASE("B26 giant extents: a plan or a status, never a negative block") {
     }
 }
 
+// 2^32 and a few: what an int would take for a few.
+TEST_CASE("B29 extents are not narrowed to 32 bits") {
+    constexpr index_t wide = index_t{1} << 32;
+    const auto plan = hone::plan({.m = 2, .n = 3, .k = 4});
+    REQUIRE(plan.status() == status{});
+    operands o(2, 3, 4);
+    const auto with = [&](auto change) {
+        hone::matrix_view<const float> a = o.va, b = o.vb;
+        hone::matrix_view<float> c = o.vc;
+        change(a, b, c);
+        return plan->run(a, b, c);
+    };
+    CHECK(with([](auto& a, auto&, auto&) { a.rows += wide; }) == status{code::mismatch, argument::a_rows, wide + 2, 2});
+    CHECK(with([](auto& a, auto&, auto&) { a.cols += wide; }) == status{code::mismatch, argument::a_cols, wide + 4, 4});
+    CHECK(with([](auto&, auto& b, auto&) { b.rows += wide; }) == status{code::mismatch, argument::b_rows, wide + 4, 4});
+    CHECK(with([](auto&, auto& b, auto&) { b.cols += wide; }) == status{code::mismatch, argument::b_cols, wide + 3, 3});
+    CHECK(with([](auto&, auto&, auto& c) { c.rows += wide; }) == status{code::mismatch, argument::c_rows, wide + 2, 2});
+    CHECK(with([](auto&, auto&, auto& c) { c.cols += wide; }) == status{code::mismatch, argument::c_cols, wide + 3, 3});
+    CHECK(with([](auto& a, auto&, auto&) { a.row_stride += wide; }).argument == argument::a_row_stride);
+    CHECK(with([](auto&, auto& b, auto&) { b.col_stride += wide; }).argument == argument::b_col_stride);
+    CHECK(with([](auto&, auto&, auto& c) { c.row_stride += wide; }).argument == argument::c_row_stride);
+    CHECK(hone::gemm(o.va, o.vb, o.vc, hone::bias(std::span<const float>(o.a.data(), std::size_t{wide} + 3))) ==
+          status{code::mismatch, argument::epilogue_vector, wide + 3, 3});
+    CHECK(o.untouched());
+
+    for (hone::isa id : test::isas()) {
+        const auto bytes = [&](const gemm_desc& desc) {
+            const auto p = hone::plan(desc, {.isa = id});
+            REQUIRE(p.status() == status{});
+            return p->packed_bytes();
+        };
+        CHECK(bytes({.m = wide, .n = 1, .k = 1}) < 4096);
+        CHECK(bytes({.m = 1, .n = wide, .k = 1}) >= 4 * wide);
+        CHECK(bytes({.m = 1, .n = 1, .k = wide}) >= 4 * wide);
+        // Weights of 2^32 + 4 rows are not those of 4.
+        const auto few = hone::plan({.m = 2, .n = 3, .k = 4}, {.isa = id});
+        REQUIRE(few.status() == status{});
+        const hone::aligned_buffer memory(static_cast<std::size_t>(few->packed_bytes()));
+        const std::span<std::byte> span(memory.data(), memory.size());
+        REQUIRE(few->pack(o.vb, span) == status{});
+        for (auto field : {&hone::packed_header::k, &hone::packed_header::n}) {
+            hone::packed_header h;
+            std::memcpy(&h, span.data(), sizeof h);
+            const hone::packed_header before = h;
+            h.*field += wide;
+            h.header_checksum = hone::detail::header_checksum(h);
+            std::memcpy(span.data(), &h, sizeof h);
+            const auto view = hone::packed_view::open(span);
+            if (view) CHECK(few->run(o.va, *view, o.vc).argument == argument::packed_extent);
+            std::memcpy(span.data(), &before, sizeof before);
+        }
+        CHECK(o.untouched());
+    }
+}
+
 TEST_CASE("policies that break a rule") {
     const gemm_desc desc{.m = 20, .n = 30, .k = 40};
     const hone::isa id = hone::active_isa();
@@ -484,6 +560,64 @@ TEST_CASE("B37 packing: memory too small or not aligned, B of other extents") {
     CHECK(pack(o.vb, memory.data(), bytes) == status{});
     for (std::size_t i = static_cast<std::size_t>(bytes); i < memory.size(); ++i)
         CHECK(memory.data()[i] == std::byte{0x5A});
+}
+
+// Elements at addresses that are no multiples of their alignment, as a pointer into a mapped file may be: reading them
+// is undefined and faults on some machines, so they are refused.
+TEST_CASE("B37 operands and what stages view at odd addresses") {
+    const index_t m = 3, n = 4, k = 5;
+    for (hone::isa id : test::isas()) {
+        operands o(m, n, k);
+        std::vector<float> spare(64, 1.0f);
+        const auto off = [&](const auto* type, index_t bytes) {
+            using U = std::remove_pointer_t<decltype(type)>;
+            return reinterpret_cast<U*>(reinterpret_cast<const char*>(spare.data()) + bytes);
+        };
+        const float* const as_float = nullptr;
+        const hone::bf16* const as_bf16 = nullptr;
+        for (index_t by : {1, 2, 3}) {
+            const float* odd = off(as_float, by);
+            const auto run = [&](const auto& a, const auto& b, const auto& c, const auto& stages) {
+                const auto plan = hone::plan({.m = m, .n = n, .k = k}, {.isa = id}, stages);
+                REQUIRE(plan.status() == status{});
+                return plan->run(a, b, c, stages);
+            };
+            const auto refused = [&](const status& s, argument which, const char* what) {
+                check(s, {code::misaligned, which, by, 4},
+                      std::string(what) + " = " + std::to_string(by) + " must be aligned to bytes 4");
+            };
+            refused(run(hone::row_major(odd, m, k), o.vb, o.vc, hone::identity), argument::a_data, "a.data");
+            refused(run(o.va, hone::row_major(odd, k, n), o.vc, hone::identity), argument::b_data, "b.data");
+            refused(run(o.va, o.vb, hone::row_major(const_cast<float*>(odd), m, n), hone::identity), argument::c_data,
+                    "c.data");
+            refused(run(o.va, o.vb, o.vc, hone::bias(odd)), argument::epilogue_vector, "epilogue vector");
+            refused(run(o.va, o.vb, o.vc, hone::relu | hone::scale(odd)), argument::epilogue_vector, "epilogue vector");
+            refused(run(o.va, o.vb, o.vc, hone::add(hone::row_major(odd, m, n))), argument::epilogue_view,
+                    "epilogue view");
+            refused(run(o.va, o.vb, o.vc, hone::row_max(const_cast<float*>(odd))), argument::epilogue_vector,
+                    "epilogue vector");
+            const auto plan = hone::plan({.m = m, .n = n, .k = k}, {.isa = id});
+            REQUIRE(plan.status() == status{});
+            const hone::aligned_buffer memory(static_cast<std::size_t>(plan->packed_bytes()));
+            refused(plan->pack(hone::row_major(odd, k, n), {memory.data(), memory.size()}), argument::b_data, "b.data");
+            // Elements of two bytes lie at even addresses; at such the numbers are right.
+            const hone::bf16* halves = off(as_bf16, by);
+            const status s = run(o.va, o.vb, o.vc, hone::bias(halves));
+            if (by % 2) {
+                check(s, {code::misaligned, argument::epilogue_vector, 1, 2},
+                      "epilogue vector = 1 must be aligned to bytes 2");
+                CHECK(run(o.va, o.vb, hone::row_major(const_cast<hone::bf16*>(halves), m, n),
+                          hone::store_as<hone::bf16>()) == status{code::misaligned, argument::c_data, 1, 2});
+            } else {
+                CHECK(s == status{});
+                std::fill(o.c.begin(), o.c.end(), 77.0f);
+            }
+            CHECK(o.untouched());
+        }
+        CHECK(spare == std::vector<float>(64, 1.0f));
+        // alpha = 0 reads neither A nor B.
+        CHECK(hone::gemm(0.0, hone::row_major(off(as_float, 1), m, k), o.vb, 1.0, o.vc) == status{});
+    }
 }
 
 TEST_CASE("packed weights that are truncated, damaged or something else") {

@@ -311,6 +311,18 @@ TEST_CASE("B62 vendor, family and model decide nothing") {
         if (e.leaf == 1) e.out.eax = 0;
     }
     CHECK(features(r.registers) == expected);
+    // A CPU of family 15 with AVX2 and FMA, as QEMU makes one: AMD's families 15 had neither.
+    const recording old = load("qemu_family15");
+    CHECK(features(old.registers) == to_fma);
+    // A Skylake-X, by vendor, family and model, whose AVX-512 is switched off.
+    recording off = load("skylake_x");
+    for (int i = 0; i < off.registers.cpuid_count; ++i) {
+        machine::cpuid_entry& e = off.registers.cpuid[i];
+        if (e.leaf == 7 && e.subleaf == 0) e.out.ebx &= ~(1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31);
+    }
+    CHECK(features(off.registers) == to_fma);
+    // Every flag, from nobody anyone knows.
+    CHECK(features(load("unknown_vendor").registers).find("avx512_fp16 amx_tile") != std::string::npos);
 }
 
 TEST_CASE("each x86 bit switches its feature, and what is built on it") {

@@ -257,6 +257,39 @@ private:
     unsigned char *whole_ = nullptr, *data_ = nullptr;
 };
 
+#if HONE_TEST_GUARD_PAGES
+// Address space for elements that lie gigabytes apart: nothing of it can be touched but the pages that are opened.
+class far_memory {
+public:
+    far_memory(index_t first, index_t last) : first_(first) {
+        page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        bytes_ = static_cast<std::size_t>(last - first + 1) * sizeof(float) + 4 * page_;
+        whole_ = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    far_memory(const far_memory&) = delete;
+    far_memory& operator=(const far_memory&) = delete;
+    ~far_memory() {
+        if (*this) munmap(whole_, bytes_);
+    }
+    explicit operator bool() const { return whole_ != MAP_FAILED; }
+    // Where element 0 is.
+    float* origin() const { return reinterpret_cast<float*>(static_cast<unsigned char*>(whole_) + page_) - first_; }
+    // Element i, computed without hone; its page can be touched from now on.
+    float& open(index_t i) const {
+        unsigned char* p = static_cast<unsigned char*>(whole_) + page_ +
+                           static_cast<std::size_t>(i - first_) * sizeof(float);
+        const std::size_t off = reinterpret_cast<std::uintptr_t>(p) % page_;
+        REQUIRE(mprotect(p - off, page_, PROT_READ | PROT_WRITE) == 0);
+        return *reinterpret_cast<float*>(p);
+    }
+
+private:
+    index_t first_;
+    std::size_t page_ = 0, bytes_ = 0;
+    void* whole_ = nullptr;
+};
+#endif
+
 // Elements that no view describes: a NaN that names itself for floats, all ones for the rest.
 template <class T>
 T gap() {

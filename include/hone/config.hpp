@@ -47,11 +47,32 @@
 #define HONE_EXCEPTIONS 0
 #endif
 
-// -ffast-math: Clang is told to be precise again (below); GCC cannot be, so explain() reports it.
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+// -ffast-math, or a part of it.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #define HONE_FAST_MATH 1
 #else
 #define HONE_FAST_MATH 0
+#endif
+
+// Whether all kernels but native's keep what is promised of NaN and of bits under -ffast-math, too; explain() reports it,
+// include/hone/README.md tells the cases. Three things that Clang does no pragma reaches. It fuses products and sums in
+// its backend: core/vec.hpp fences every product, and the fence exists on x86. From 17 on every float that a function
+// takes or returns is taken for finite. Before 19 __builtin_fmaf is taken apart where the flags have no FMA.
+#if !HONE_FAST_MATH || HONE_GCC || (HONE_X86 && (__clang_major__ < 17 || !__FINITE_MATH_ONLY__))
+#define HONE_PRECISE_MATH 1
+#else
+#define HONE_PRECISE_MATH 0
+#endif
+#if HONE_FAST_MATH && HONE_CLANG && __clang_major__ < 19 && !defined(__FMA__)
+#define HONE_PRECISE_SCALAR 0
+#else
+#define HONE_PRECISE_SCALAR HONE_PRECISE_MATH
+#endif
+#if HONE_FAST_MATH && HONE_CLANG && HONE_X86
+#define HONE_FENCED_PRODUCTS 1
+#else
+#define HONE_FENCED_PRODUCTS 0
 #endif
 
 // Whether a product and a sum of this unit's own flags can be one rounding: what native's fma is made of.
@@ -73,7 +94,8 @@
 #define HONE_FLATTEN __attribute__((flatten))
 #define HONE_RESTRICT __restrict__
 
-#define HONE_PRAGMA(text) _Pragma(#text)
+#define HONE_PRAGMA_(text) _Pragma(#text)
+#define HONE_PRAGMA(text) HONE_PRAGMA_(text)
 #define HONE_CAT_(a, b) a##b
 #define HONE_CAT(a, b) HONE_CAT_(a, b)
 #define HONE_STRING_(text) #text
@@ -99,9 +121,16 @@
 #define HONE_STRICT_MATH_BEGIN HONE_PRECISE_PUSH HONE_PRAGMA(clang fp contract(off))
 #define HONE_STRICT_MATH_END HONE_PRECISE_POP
 #else
+// A function of other flags is inlined by GCC only if it is always-inline, or has no arithmetic of its own: under
+// -ffast-math a user's lambda stays a function apart, unless it carries the attribute.
+#if HONE_FAST_MATH
+#define HONE_STRICT_MATH "no-fast-math", "no-math-errno", "fp-contract=off"
+#else
+#define HONE_STRICT_MATH "fp-contract=off"
+#endif
 #define HONE_STRICT_MATH_BEGIN     \
     HONE_PRAGMA(GCC push_options)  \
-    HONE_PRAGMA(GCC optimize("fp-contract=off"))
+    HONE_PRAGMA(GCC optimize(HONE_STRICT_MATH))
 #define HONE_STRICT_MATH_END HONE_PRAGMA(GCC pop_options)
 #endif
 

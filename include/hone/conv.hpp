@@ -17,8 +17,7 @@
 //   ascending order, then the stages. Taps in the padding are not part of the chain: padding never meets an infinite or NaN
 //   weight. Bitwise equal on every ISA with FMA and for every block and number of workers, -0 counting as +0.
 // Epilogue: at.row counts output pixels, at.n, at.h, at.w is the pixel, at.col the output channel.
-// Memory, threads, errors: as in gemm.hpp. Output strides under which elements coincide are refused where two of the four
-//   axes show it; where it takes three, what those elements hold is unspecified.
+// Memory, threads, errors: as in gemm.hpp. Output strides under which elements coincide are refused.
 #pragma once
 
 #include "gemm.hpp"
@@ -126,6 +125,46 @@ inline status check_image(index_t n, index_t h, index_t w, index_t c, const imag
     return {};
 }
 
+// The axes of an image that have more than one element, longest stride first; the rest are empty.
+struct image_axes {
+    index_t extent[4] = {1, 1, 1, 1}, stride[4] = {1, 1, 1, 1};  // strides without sign
+    HONE_INLINE constexpr image_axes(const index_t (&extents)[4], const index_t (&strides)[4]) {
+        int count = 0;
+        for (int i = 0; i < 4; ++i) {
+            if (extents[i] <= 1) continue;
+            int at = count++;
+            for (; at > 0 && stride[at - 1] < magnitude(strides[i]); --at) {
+                extent[at] = extent[at - 1];
+                stride[at] = stride[at - 1];
+            }
+            extent[at] = extents[i];
+            stride[at] = magnitude(strides[i]);
+        }
+    }
+    // How far the axes from `axis` on reach.
+    HONE_INLINE constexpr index_t reach(int axis) const {
+        index_t sum = 0;
+        for (; axis < 4; ++axis) sum += (extent[axis] - 1) * stride[axis];
+        return sum;
+    }
+};
+
+// Whether two elements lie on one address: differences of their positions, not all 0, whose distances add up to 0. An axis
+// longer than what those behind it reach leaves one difference to try, so that a dense image takes four steps; strides that
+// interleave take a few more. After `steps` the search is given up: strides of no image ask for millions.
+inline bool coincides(const image_axes& v, int& steps, int axis = 0, index_t distance = 0, bool differs = false) {
+    if (axis == 4) return differs && distance == 0;
+    const index_t s = v.stride[axis], most_of_axis = v.extent[axis] - 1, reach = v.reach(axis + 1);
+    const auto floor_div = [](index_t a, index_t b) { return a / b - (a % b != 0 && a < 0 ? 1 : 0); };
+    const index_t high = least(floor_div(reach - distance, s), most_of_axis);
+    index_t d = most(-floor_div(reach + distance, s), differs ? -most_of_axis : 0);  // the first that differs: either sign
+    for (; d <= high; ++d) {
+        if (--steps < 0) return false;
+        if (coincides(v, steps, axis + 1, distance + d * s, differs || d != 0)) return true;
+    }
+    return false;
+}
+
 inline status check_conv_desc(const conv_desc& d) {
     const conv_window& w = d.window;
     const struct {
@@ -205,9 +244,18 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     for (int i = 0; i < 4; ++i) {
         for (int j = i + 1; j < 4 && !empty; ++j) {
             if (coincides(extent[i], extent[j], stride[i], stride[j])) {
-                return {code::bad_stride, argument::output_stride, stride[i], extent[j] * magnitude(stride[j])};
+                const bool longer = magnitude(stride[i]) >= magnitude(stride[j]);
+                const int at_fault = longer ? i : j, other = longer ? j : i;
+                return {code::bad_stride, argument::output_stride, stride[at_fault], extent[other] * magnitude(stride[other])};
             }
         }
+    }
+    const image_axes axes(extent, stride);
+    int steps = 10000;
+    if (!empty && coincides(axes, steps)) {  // elements that differ in three axes or more
+        int axis = 0;
+        while (axes.stride[axis] > axes.reach(axis + 1)) ++axis;
+        return {code::bad_stride, argument::output_stride, axes.stride[axis], axes.reach(axis + 1) + 1};
     }
     if (status s = check_policy(p); !s.ok()) return s;
     if (status s = check_result_type(p, e); !s.ok()) return s;
@@ -351,9 +399,9 @@ inline status check_filter(const conv_decision<T>& d, const filter_view<const T>
     if (f.kh != c.kh) return {code::mismatch, argument::filter_kh, f.kh, c.kh};
     if (f.kw != c.kw) return {code::mismatch, argument::filter_kw, f.kw, c.kw};
     if (f.data == nullptr && f.oc > 0 && f.ic > 0) {
-        return {code::null_pointer, argument::filter_data, 0, f.groups * f.oc * f.ic * f.kh * f.kw};
+        return {code::null_pointer, argument::filter_data, 0, product_of(f.groups, f.oc, f.ic, f.kh, f.kw)};
     }
-    return {};
+    return f.oc > 0 && f.ic > 0 ? check_aligned(f.data, argument::filter_data) : status{};
 }
 
 // (groups, panels of output channels, kh * kw * ic, panel); depthwise: (kh * kw, channels).
@@ -394,8 +442,14 @@ inline status pack_conv(const conv_decision<T>& d, const filter_view<const T>& f
 // or as channels do (NCHW).
 template <class T>
 inline bool flat(const image_view<T>& v, flat_view& m) {
-    const bool rows = v.h <= 1 || v.h_stride == v.w * v.w_stride, by_pixel = v.n <= 1 || v.n_stride == v.h * v.w * v.w_stride;
-    if (!rows || (!by_pixel && v.n_stride != v.c * v.c_stride)) return false;
+    // An image without elements may have any strides, also such whose products do not fit.
+    const auto follows = [](index_t stride, index_t extent, index_t step) {
+        index_t reach = 0;
+        return !__builtin_mul_overflow(extent, step, &reach) && stride == reach;
+    };
+    const bool rows = v.h <= 1 || follows(v.h_stride, v.w, v.w_stride);
+    const bool by_pixel = v.n <= 1 || follows(v.n_stride, v.h * v.w, v.w_stride);
+    if (!rows || (!by_pixel && !follows(v.n_stride, v.c, v.c_stride))) return false;
     m = {reinterpret_cast<std::intptr_t>(v.data), v.h * v.w, v.c, v.w_stride, v.c_stride, static_cast<index_t>(sizeof(T))};
     (by_pixel ? m.rows : m.cols) *= v.n;
     return true;
@@ -414,8 +468,8 @@ inline status check_view(const image_view<T>& v, index_t n, index_t h, index_t w
     if (h > 1 && v.h_stride != s.h) return {code::mismatch, arg(5), v.h_stride, s.h};
     if (w > 1 && v.w_stride != s.w) return {code::mismatch, arg(5), v.w_stride, s.w};
     if (c > 1 && v.c_stride != s.c) return {code::mismatch, arg(5), v.c_stride, s.c};
-    if (v.data == nullptr) return {code::null_pointer, arg(0), 0, n * h * w * c};
-    return {};
+    if (v.data == nullptr) return {code::null_pointer, arg(0), 0, product_of(n, h, w, c)};
+    return check_aligned(v.data, arg(0));
 }
 
 // One call has no plan that says what the output must be: its extents are looked at before its strides, so that an output

@@ -26,7 +26,7 @@ struct machine_explanation {
     hone::status environment{};               // not ok: HONE_ISA could not be followed, and why
     machine::cpu_features cpu{};
     machine::cache_info cache{};
-    bool precise_math = true;                 // false: GCC -ffast-math voids what is promised of NaN and reproducibility
+    bool precise_math = true;                 // false: -ffast-math voids some of what is promised of NaN and reproducibility
 
     text_line text() const;
 };
@@ -127,7 +127,9 @@ inline machine_explanation explain_machine() {
     e.environment = s.choice.status;
     e.cpu = s.cpu;
     e.cache = s.cache;
-    e.precise_math = !(HONE_FAST_MATH && HONE_GCC);
+    e.precise_math = e.isa == isa::native   ? !HONE_FAST_MATH
+                     : e.isa == isa::scalar ? HONE_PRECISE_SCALAR
+                                            : HONE_PRECISE_MATH;
     return e;
 }
 
@@ -138,7 +140,7 @@ inline text_line machine_text(const machine_explanation& e) {
     if (!e.environment.ok()) t.append(" (").append(e.environment.message()).append(")");
     if (e.isa == isa::native && !HONE_NATIVE_FMA) t.append(" (no FMA in this unit's flags: results differ in the last bits)");
     if (HONE_ARM64 && !HONE_SVE) t.append(" (this compiler has no SVE regions: GCC 12 or Clang 16 do)");
-    if (!e.precise_math) t.append(" (-ffast-math: what is promised of NaN and reproducibility is void)");
+    if (!e.precise_math) t.append(" (-ffast-math: not all that is promised of NaN and reproducibility holds)");
     return t.append("; cpu ").append(machine::features_text(e.cpu));
 }
 

@@ -160,7 +160,7 @@ struct column_vector {
     HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
         if (size >= 0 && size != e.cols) return {code::mismatch, argument::epilogue_vector, size, e.cols};
         if (data == nullptr && e.rows > 0 && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.cols};
-        return {};
+        return detail::check_aligned(data, argument::epilogue_vector);
     }
 };
 
@@ -189,7 +189,8 @@ HONE_INLINE constexpr hone::status check_view(index_t rows, index_t cols, const 
 
 template <class U>
 HONE_INLINE constexpr hone::status check_against(const matrix_view<U>& v, const epilogue_extent& e) {
-    return check_view(v.rows, v.cols, v.data, e);
+    const hone::status s = check_view(v.rows, v.cols, v.data, e);
+    return s.ok() ? check_aligned(v.data, argument::epilogue_view) : s;
 }
 template <class U>
 HONE_INLINE constexpr hone::status check_against(const image_view<U>& v, const epilogue_extent& e) {
@@ -197,7 +198,8 @@ HONE_INLINE constexpr hone::status check_against(const image_view<U>& v, const e
     if (v.n != e.n) return {code::mismatch, argument::epilogue_view, v.n, e.n};
     if (v.h != e.h) return {code::mismatch, argument::epilogue_view, v.h, e.h};
     if (v.w != e.w) return {code::mismatch, argument::epilogue_view, v.w, e.w};
-    return check_view(e.rows, v.c, v.data, e);
+    const hone::status s = check_view(e.rows, v.c, v.data, e);
+    return s.ok() ? check_aligned(v.data, argument::epilogue_view) : s;
 }
 
 }  // namespace detail
@@ -410,7 +412,7 @@ struct row_output_stage : stage {
     HONE_INLINE constexpr explicit row_output_stage(float* o) : out(o) {}
     HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
         if (out == nullptr && e.rows > 0 && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.rows};
-        return {};
+        return detail::check_aligned(out, argument::epilogue_vector);
     }
 };
 

@@ -14,7 +14,8 @@
 //   FMA, for every tile, block, packing, operand layout and number of workers. beta == 0 never reads C; alpha == 0 and
 //   k == 0 read neither A nor B.
 // Memory: nothing is read outside A, B, C and what the stages view, and nothing written outside C. C may not share an
-//   element with A or B; interleaved views do not. No allocation in the steady state.
+//   element with A or B; interleaved views do not. Elements lie on multiples of their alignment. No allocation in the steady
+//   state.
 // Threads: every function is thread-safe; a plan may run on many threads at once.
 // Errors: a status names the argument, its value and the rule; C is untouched then.
 #pragma once
@@ -120,7 +121,11 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     }
     if (coincides(desc.m, c_cols, desc.c.row, desc.c.col)) {
         if (c_cols > 1 && desc.c.col == 0) return {code::bad_stride, argument::c_col_stride, 0, 1};
-        return {code::bad_stride, argument::c_row_stride, desc.c.row, c_cols * magnitude(desc.c.col)};
+        // The stride at fault is the longer one: of C by columns that of its columns.
+        if (desc.c.row != 0 && magnitude(desc.c.col) > magnitude(desc.c.row)) {
+            return {code::bad_stride, argument::c_col_stride, desc.c.col, product_of(desc.m, magnitude(desc.c.row))};
+        }
+        return {code::bad_stride, argument::c_row_stride, desc.c.row, product_of(c_cols, magnitude(desc.c.col))};
     }
     if (e.halves && desc.n % 2 != 0) return {code::mismatch, argument::n, desc.n, desc.n + 1};
     if (e.halves && desc.beta != 0) return {code::unsupported, argument::beta, 1, 0};
@@ -264,7 +269,8 @@ inline status pack_gemm(const gemm_decision<T>& d, const matrix_view<const T>& b
         return s;
     }
     const packed_header h = packed_header_of(d);
-    if (b.data == nullptr && h.payload_bytes != 0) return {code::null_pointer, argument::b_data, 0, b.rows * b.cols};
+    if (b.data == nullptr && h.payload_bytes != 0) return {code::null_pointer, argument::b_data, 0, product_of(b.rows, b.cols)};
+    if (status s = check_aligned(b.data, argument::b_data); !s.ok()) return s;
     if (status s = check_pack_memory(memory, static_cast<index_t>(h.payload_bytes + sizeof h)); !s.ok()) return s;
     pack_panels(d.kernel, b.data, b.row_stride, b.col_stride, g.k, g.n, d.half, 0, ceil_div(packed_columns(d), d.kernel.panel),
                 reinterpret_cast<T*>(memory.data() + sizeof h));
@@ -304,13 +310,16 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
         if (b && b->cols > 1 && b->col_stride != g.b.col) {
             return {code::mismatch, argument::b_col_stride, b->col_stride, g.b.col};
         }
-        if (a.data == nullptr) return {code::null_pointer, argument::a_data, 0, a.rows * a.cols};
-        if (b && b->data == nullptr) return {code::null_pointer, argument::b_data, 0, b->rows * b->cols};
+        if (a.data == nullptr) return {code::null_pointer, argument::a_data, 0, product_of(a.rows, a.cols)};
+        if (b && b->data == nullptr) return {code::null_pointer, argument::b_data, 0, product_of(b->rows, b->cols)};
+        if (status s = check_aligned(a.data, argument::a_data); !s.ok()) return s;
+        if (status s = check_aligned(b ? b->data : nullptr, argument::b_data); !s.ok()) return s;
         if (!b) {
             if (status s = check_packed(*packed, packed_header_of(d)); !s.ok()) return s;
         }
     }
-    if (c.data == nullptr) return {code::null_pointer, argument::c_data, 0, c.rows * c.cols};
+    if (c.data == nullptr) return {code::null_pointer, argument::c_data, 0, product_of(c.rows, c.cols)};
+    if (status s = check_aligned(c.data, argument::c_data); !s.ok()) return s;
     if (product) {
         if (overlaps(flat(a), flat(c))) return {code::overlap, argument::a_data, 1, 0};
         if (b && overlaps(flat(*b), flat(c))) return {code::overlap, argument::b_data, 1, 0};

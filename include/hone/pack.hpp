@@ -165,6 +165,7 @@ inline status check_packed(const packed_view& v, const packed_header& want) {
 inline status check_pack_memory(std::span<std::byte> memory, std::int64_t bytes) {
     const auto size = static_cast<std::int64_t>(memory.size());
     if (size < bytes) return {code::too_small, argument::memory, size, bytes};
+    if (memory.data() == nullptr) return {code::null_pointer, argument::memory, 0, bytes};
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
     if (address % buffer_alignment != 0) {
         return {code::misaligned, argument::memory, static_cast<std::int64_t>(address % buffer_alignment),

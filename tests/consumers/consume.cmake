@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
 # cmake -DWAY=… -DSOURCE=<hone> -DFOLDER=<to build in> -DGENERATOR=… -DCOMPILER=… -DXSIMD_DIR=… [-DXSIMD_SOURCE=…]
-#       [-DPKG_CONFIG=…] [-DQEMU=…] [-DCATCH2_DIR=…] -P consume.cmake
+#       [-DPKG_CONFIG=…] [-DQEMU=…] -P consume.cmake
 #
 # Builds and runs the consumer of this folder with hone had in one WAY:
 #   find_package      from a prefix that was moved after the installation; versions that do not fit are refused
 #   add_subdirectory, FetchContent
 #   pkg-config        the same moved prefix, without CMake
-#   majors            configures with xsimd and Eigen of several majors, whose package files refuse each other's
+#   majors            configures with xsimd, Eigen and Catch2 of several majors, whose package files refuse each other's
 #   leak              the consumer asks for a flag of its own: the check of the flags must see it (and this test fails)
 cmake_minimum_required(VERSION 3.24)
 set(here "${CMAKE_CURRENT_LIST_DIR}")
@@ -77,6 +77,9 @@ function(install_and_move)
     set(prefix "${FOLDER}/moved and spaced" PARENT_SCOPE)
 endfunction()
 
+execute_process(COMMAND "${COMPILER}" -x c++ -dM -E /dev/null OUTPUT_VARIABLE default_level)
+string(REGEX REPLACE ".*#define __cplusplus ([0-9]+)L.*" "\\1" default_level "${default_level}")
+
 # Every word of a compile command is one that hone may give: where headers are, and the language level.
 function(check_flags what command level)
     separate_arguments(words UNIX_COMMAND "${command}")
@@ -91,7 +94,8 @@ function(check_flags what command level)
             message(FATAL_ERROR "${what} is compiled with ${word}:\n${command}")
         endif()
     endforeach()
-    if(level AND NOT command MATCHES " -std=")
+    # CMake gives no flag for a level that the compiler has anyway (GCC 16: C++20).
+    if(level AND NOT command MATCHES " -std=" AND default_level LESS 202002)
         message(FATAL_ERROR "${what} is compiled without hone's language level:\n${command}")
     endif()
 endfunction()
@@ -187,7 +191,7 @@ elseif(WAY STREQUAL pkg-config)
     run_program("${FOLDER}/consumer")
 
 elseif(WAY STREQUAL majors)
-    # Public report B118. Installed xsimd calls its target xsimd, a build tree of 14 xsimd::xsimd.
+    # Installed xsimd calls its target xsimd, a build tree of 14 xsimd::xsimd.
     include(CMakePackageConfigHelpers)
     # package(name version target): `folder` with a package file like theirs, whose target has some include directory.
     function(package name version target)
@@ -213,21 +217,28 @@ elseif(WAY STREQUAL majors)
             check_commands("${folder}/build")
         endif()
     endforeach()
-    # Only hone's own tests and benches need Eigen.
+    # Only hone's own tests and benches need Catch2 and Eigen.
     package(xsimd 13.2.0 xsimd)
-    set(tests ${cmake} -S "${SOURCE}" "-Dxsimd_DIR=${folder}" "-DCatch2_DIR=${CATCH2_DIR}" -DHONE_BUILD_TESTS=ON
-        -DHONE_BUILD_EXAMPLES=OFF -DHONE_BUILD_BENCHMARKS=OFF -DHONE_INSTALL=OFF)
-    foreach(number 3.4.0 5.0.1 3.3.9)
-        if(NOT CATCH2_DIR)
-            break()
-        endif()
-        package(Eigen3 ${number} Eigen3::Eigen)
-        set(configure ${tests} -B "${folder}/build" "-DEigen3_DIR=${folder}")
-        if(number VERSION_LESS 3.4)
-            refused("Eigen ${number}" "hone needs Eigen 3.4 or newer; found ${number}" ${configure})
-        else()
-            run("configuring with Eigen ${number}" ${configure})
-        endif()
+    set(tests ${cmake} -S "${SOURCE}" "-Dxsimd_DIR=${folder}" -DHONE_BUILD_TESTS=ON -DHONE_BUILD_EXAMPLES=OFF
+        -DHONE_BUILD_BENCHMARKS=OFF -DHONE_INSTALL=OFF)
+    foreach(eigen 3.4.0 5.0.1 3.3.9)
+        package(Eigen3 ${eigen} Eigen3::Eigen)
+        set(eigen_folder "${folder}")
+        foreach(catch 2.13.10=Catch2::Catch2 3.7.1=Catch2::Catch2WithMain 2.12.4=Catch2::Catch2)
+            string(REGEX MATCH "^([^=]*)=(.*)$" unused "${catch}")
+            set(number ${CMAKE_MATCH_1})
+            package(Catch2 ${number} ${CMAKE_MATCH_2})
+            file(WRITE "${folder}/Catch.cmake" "function(catch_discover_tests)\nendfunction()\n")
+            set(configure ${tests} -B "${folder}/build-${eigen}" "-DEigen3_DIR=${eigen_folder}"
+                "-DCatch2_DIR=${folder}")
+            if(number VERSION_LESS 2.13)
+                refused("Catch2 ${number}" "hone needs Catch2 2.13 or newer; found ${number}" ${configure})
+            elseif(eigen VERSION_LESS 3.4)
+                refused("Eigen ${eigen}" "hone needs Eigen 3.4 or newer; found ${eigen}" ${configure})
+            else()
+                run("configuring with Eigen ${eigen} and Catch2 ${number}" ${configure})
+            endif()
+        endforeach()
     endforeach()
 
 elseif(WAY STREQUAL leak)

@@ -14,4 +14,13 @@ HONE_INLINE constexpr index_t least(index_t a, index_t b) { return a < b ? a : b
 HONE_INLINE constexpr index_t most(index_t a, index_t b) { return a > b ? a : b; }
 HONE_INLINE constexpr index_t magnitude(index_t a) { return a == INT64_MIN ? INT64_MAX : a < 0 ? -a : a; }
 
+// The product of extents, or the largest number where it does not fit.
+template <class... I>
+HONE_INLINE constexpr index_t product_of(I... extents) {
+    index_t p = 1;
+    bool fits = true;
+    ((fits = !__builtin_mul_overflow(p, extents, &p) && fits), ...);
+    return fits ? p : INT64_MAX;
+}
+
 }  // namespace hone::inline HONE_ABI::detail::inline HONE_UNIT

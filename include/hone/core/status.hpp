@@ -131,6 +131,19 @@ struct [[nodiscard]] status {
 };
 static_assert(sizeof(status) == 24);
 
+namespace detail {
+
+// Elements lie on multiples of their alignment. Reading others is undefined, and faults on some machines; a pointer into a
+// mapped file may be such.
+template <class T>
+HONE_INLINE constexpr status check_aligned(const T* data, argument which) {
+    if (std::is_constant_evaluated()) return {};
+    const auto off = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data) % alignof(T));
+    return off == 0 ? status{} : status{code::misaligned, which, off, static_cast<std::int64_t>(alignof(T))};
+}
+
+}  // namespace detail
+
 // A value, or the status that says why there is none. T is trivially copyable.
 template <class T>
 class [[nodiscard]] expected {

@@ -8,8 +8,9 @@
 //
 // Results are the same bits on every instruction set and for every N (a NaN stays a NaN; which NaN is not promised):
 // each operator is one correctly rounded IEEE 754 operation, in the order written, and a * b + c is two of them.
-// Inside hone's kernels this holds under every flag but GCC's -ffast-math. A function of the user's own, outside any
-// kernel, follows its own flags: GCC contracts a * b + c there where FMA is enabled, unless given -ffp-contract=off.
+// Inside hone's kernels, native's apart, this holds under every flag; of -ffast-math include/hone/README.md tells the
+// exceptions. A function of the user's own, outside any kernel, follows its own flags: GCC contracts a * b + c there
+// where FMA is enabled, unless given -ffp-contract=off.
 //
 // A lambda may call an out-of-line helper that takes or returns a vec, by value or by reference: vec is passed in
 // memory by every ABI and under every flag. The helper needs external linkage. One that is static, or in an unnamed
@@ -39,6 +40,13 @@
 // user-provided.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
+
+#if HONE_FENCED_PRODUCTS
+#define HONE_VEC_FENCE(product) \
+    if constexpr (std::is_floating_point_v<T>) detail::fence(product)
+#else
+#define HONE_VEC_FENCE(product) static_cast<void>(0)
+#endif
 
 HONE_STRICT_MATH_BEGIN
 
@@ -108,6 +116,16 @@ inline constexpr bool mask_is_opaque = HONE_CLANG && HONE_ARM64;
 template <class T, int N>
 inline constexpr bool select_by_bits = mask_by_blend<T, N> || mask_is_opaque;
 
+#if HONE_FENCED_PRODUCTS
+// Clang's -ffast-math fuses a product with the sum behind it whatever the pragmas say, but not through a fence. The
+// builtin is one only where sums may be reordered; of all that -ffast-math allows it gets no more, or a NaN would be lost.
+template <class V>
+HONE_INLINE void fence(V& product) {
+#pragma clang fp reassociate(on)
+    product = __arithmetic_fence(product);
+}
+#endif
+
 template <class T, int N>
 HONE_INLINE void hide(mask<T, N>& m) {
 #if HONE_ARM64
@@ -131,10 +149,11 @@ HONE_INLINE void hide(mask<T, N>& m) {
 
 }  // namespace detail::inline HONE_UNIT
 
-#define HONE_VEC_ARITHMETIC(op)                                                                               \
+#define HONE_VEC_ARITHMETIC(op, finish)                                                                          \
     friend HONE_INLINE vec operator op(const vec& a, const vec& b) {                                          \
         vec r;                                                                                                \
         r.v = reinterpret_cast<raw>(reinterpret_cast<wrapping>(a.v) op reinterpret_cast<wrapping>(b.v));      \
+        finish;                                                                                               \
         return r;                                                                                             \
     }                                                                                                         \
     HONE_INLINE vec& operator op##=(const vec& b) { return *this = *this op b; }
@@ -201,9 +220,9 @@ struct vec {
     HONE_INLINE void set_lane(int i, T s) { v[i] = s; }
 
     // Integer lanes wrap around.
-    HONE_VEC_ARITHMETIC(+)
-    HONE_VEC_ARITHMETIC(-)
-    HONE_VEC_ARITHMETIC(*)
+    HONE_VEC_ARITHMETIC(+, )
+    HONE_VEC_ARITHMETIC(-, )
+    HONE_VEC_ARITHMETIC(*, HONE_VEC_FENCE(r.v))
     friend HONE_INLINE vec operator-(const vec& a) {
         vec r;
         r.v = reinterpret_cast<raw>(-reinterpret_cast<wrapping>(a.v));
@@ -266,6 +285,7 @@ private:
 };
 
 #undef HONE_VEC_ARITHMETIC
+#undef HONE_VEC_FENCE
 #undef HONE_VEC_BITS
 #undef HONE_VEC_COMPARE
 
@@ -377,10 +397,12 @@ template <class T, int N>
 HONE_INLINE vec<T, N> round_even(const vec<T, N>& x) {
     const vec<T, N> whole(sizeof(T) == 4 ? T(8388608) : T(4503599627370496));
     const vec<T, N> size = abs(x);
-    const vec<T, N> rounded = copysign((size + whole) - whole, x);
+    const vec<T, N> rounded = (size + whole) - whole;
+    // The sign comes behind the choice: in front of it AVX-512 merges bits under a mask, and Clang 21 takes the operands of
+    // that in the wrong order (LLVM issue 157929).
     vec<T, N> r;
-    r.v = size.v < whole.v ? rounded.v : x.v;
-    return r;
+    r.v = size.v < whole.v ? rounded.v : size.v;
+    return copysign(r, x);
 }
 
 // The greatest integer not above x; keeps the sign of zero, infinity and NaN.

@@ -11,3 +11,4 @@ HONE_PRAGMA(GCC pop_options)
 #endif
 #undef HONE_REGION
 #undef HONE_REGION_TARGET
+#undef HONE_REGION_OF_UNIT

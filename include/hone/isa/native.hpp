@@ -7,6 +7,7 @@
 #include "../kernel/requires.hpp"
 
 #define HONE_REGION native
+#define HONE_REGION_OF_UNIT
 #include "begin.hpp"
 #include "native/reg.hpp"
 #include "../kernel/all.inl"
