@@ -267,9 +267,15 @@ TEST_CASE("B68 every line of kernels.def is a kernel with a body for each edge")
             CHECK(row.isa == id);
             CHECK(row.pack_lines != nullptr);
             CHECK(row.nr % row.lanes == 0);
-            for (int h = 1; h <= row.mr; ++h) {
-                for (int v = 0; v < row.nr / row.lanes; ++v)
-                    CHECK(row.micro[hone::detail::row_class(h, row.mr)][v] != nullptr);
+            for (index_t rows = 1; rows <= 2 * row.mr; ++rows) {
+                for (index_t left = rows; left > 0;) {
+                    const hone::detail::tile_run run = hone::detail::next_run(row, left);
+                    REQUIRE(run.count > 0);
+                    CHECK(run.height <= hone::detail::tile_heights[run.index]);
+                    for (int v = 0; v < row.nr / row.lanes; ++v) CHECK(row.micro[run.index][v] != nullptr);
+                    left -= run.count * run.height;
+                    CHECK(left >= 0);
+                }
             }
         }
     }
@@ -848,7 +854,7 @@ TEST_CASE("B88 row 0 does not depend on m, workers, pointer offsets or blocks") 
             caches.l1d.bytes = l1 << 10;
             caches.l1d.ways = 8;
             caches.l2.bytes = caches.l3.bytes = std::max<std::int64_t>(caches.l1d.bytes, l1 << 13);
-            blocks.push_back(hone::detail::model_blocks(caches, kn.mr, kn.nr, 4));
+            blocks.push_back(hone::detail::model_blocks(caches, kn.mr, kn.nr, 64, 4));
         }
         CHECK_FALSE(blocks[3] == blocks[6]);
         for (index_t m : {1, 2, 7, 64}) {
@@ -966,6 +972,98 @@ TEST_CASE("caller's scratch: the exact size is enough, nothing behind it is writ
                         }
                         CHECK(std::all_of(c.begin(), c.end(), [&](float v) { return packed || v == 5.0f; }));
                     }
+                }
+            }
+        }
+    }
+}
+
+// hone::gemm does small row-major products without a plan; a plan does them the general way.
+TEST_CASE("B20 B31 small products without a plan give the bits of planned ones, in guarded memory") {
+    const std::vector<index_t> ms = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 33, 64}, ks = {1, 2, 3, 7, 16, 17, 64};
+    const std::vector<index_t> ns = {1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 47, 48, 63, 64};
+    random_source source(10);
+    for (index_t m : ms) {
+        for (index_t n : ns) {
+            for (index_t k : ks) {
+                if (test::quick() && (m + n + k) % 5 != 0) continue;
+                for (const edge side : {edge::end, edge::begin}) {
+                    for (const index_t gap : {0, 3}) {  // elements between rows
+                        const auto size = [&](index_t rows, index_t cols) { return (rows - 1) * (cols + gap) + cols; };
+                        guarded<float> a(size(m, k), side), b(size(k, n), side), c(size(m, n), side);
+                        std::vector<float> want(static_cast<std::size_t>(m * n), nan_value);
+                        for (index_t i = 0; i < size(m, k); ++i) a.data()[i] = source.value();
+                        for (index_t i = 0; i < size(k, n); ++i) b.data()[i] = source.value();
+                        for (index_t i = 0; i < size(m, n); ++i) c.data()[i] = 77.0f;
+                        const auto va = hone::row_major<const float>(a.data(), m, k, k + gap);
+                        const auto vb = hone::row_major<const float>(b.data(), k, n, n + gap);
+                        REQUIRE(hone::gemm(va, vb, hone::row_major(c.data(), m, n, n + gap)) == hone::status{});
+                        const auto plan = hone::plan({.m = m, .n = n, .k = k, .a = {k + gap, 1}, .b = {n + gap, 1}});
+                        REQUIRE(plan.status() == hone::status{});
+                        REQUIRE(plan->run(va, vb, hone::row_major(want.data(), m, n)) == hone::status{});
+                        INFO(m << "x" << n << "x" << k << " gap " << gap << ", " << name(side));
+                        CHECK(a.intact());
+                        CHECK(b.intact());
+                        CHECK(c.intact());
+                        index_t wrong = 0;
+                        for (index_t i = 0; i < m; ++i) {
+                            for (index_t j = 0; j < n + (i + 1 < m ? gap : 0); ++j) {
+                                const float expected = j < n ? want[static_cast<std::size_t>(i * n + j)] : 77.0f;
+                                if (std::memcmp(&c.data()[i * (n + gap) + j], &expected, sizeof expected) != 0) ++wrong;
+                            }
+                        }
+                        REQUIRE(wrong == 0);
+                    }
+                }
+            }
+        }
+    }
+    // What the short way does not take is refused as ever.
+    float x[64] = {};
+    CHECK_FALSE(hone::gemm(hone::row_major(x, 4, 4), hone::row_major(x + 16, 4, 4), hone::row_major(x + 8, 4, 4)).ok());
+    CHECK_FALSE(hone::gemm(hone::row_major(x, 4, 4), hone::row_major(x + 16, 3, 4), hone::row_major(x + 32, 4, 4)).ok());
+    CHECK_FALSE(hone::gemm(hone::row_major<float>(nullptr, 4, 4), hone::row_major(x + 16, 4, 4), hone::row_major(x + 32, 4, 4)).ok());
+    CHECK_FALSE(hone::gemm(hone::row_major(x, 4, 4), hone::row_major(x + 16, 4, 4), hone::row_major(x + 32, 4, 4, 3)).ok());
+}
+
+// Blocks of B that L1 does not hold are packed a tile of columns at a time, in whatever order the tiles come; few rows take
+// rank updates where B lies in rows.
+TEST_CASE("caller's scratch: the exact size is enough for B beyond L1, of few rows and of many") {
+    const index_t n = 260, k = 700;
+    std::vector<float> a_values(130 * 700), b_values(static_cast<std::size_t>(n * k)), offsets(static_cast<std::size_t>(n));
+    random_source source(9);
+    for (float& x : a_values) x = source.value();
+    for (float& x : b_values) x = source.value();
+    for (float& x : offsets) x = source.value();
+    const auto stages = hone::bias(offsets) | hone::relu;
+    const auto with = [&](hone::isa id, index_t m, bool by_columns, const auto& epilogue, std::vector<float>& c) {
+        const auto va = hone::row_major<const float>(a_values.data(), m, k);
+        const auto vb = by_columns ? hone::col_major<const float>(b_values.data(), k, n)
+                                   : hone::row_major<const float>(b_values.data(), k, n);
+        c.assign(static_cast<std::size_t>(m * n), nan_value);
+        const auto vc = hone::row_major(c.data(), m, n);
+        const auto plan = hone::plan(hone::describe(va, vb, vc), {.isa = id}, epilogue);
+        REQUIRE(plan.status() == hone::status{});
+        const index_t bytes = plan->scratch_bytes();
+        guarded<std::byte> memory(bytes, edge::end);
+        std::byte none{};
+        const hone::context ctx{.scratch = {bytes ? memory.data() : &none, static_cast<std::size_t>(bytes)}};
+        REQUIRE(plan->run(va, vb, vc, epilogue, ctx) == hone::status{});
+        CHECK(memory.intact());
+    };
+    std::vector<float> want, c;
+    for (const bool by_columns : {false, true}) {
+        for (index_t m : {1, 2, 3, 5, 8, 9, 40, 130}) {
+            if (test::quick() && m > 9) continue;
+            for (const bool staged : {false, true}) {
+                for (hone::isa id : test::isas()) {
+                    INFO(hone::isa_name(id) << " m " << m << (by_columns ? " B by columns" : " B by rows") << " staged " << staged);
+                    const bool first = id == test::isas().front();
+                    std::vector<float>& out = first ? want : c;
+                    if (staged) with(id, m, by_columns, stages, out);
+                    else with(id, m, by_columns, hone::identity, out);
+                    if (first || !test::reproducible(id) || !test::reproducible(test::isas().front())) continue;
+                    CHECK(std::memcmp(want.data(), c.data(), want.size() * sizeof(float)) == 0);
                 }
             }
         }

@@ -57,7 +57,7 @@ private:
 struct product {
     static constexpr index_t m = 5, n = 23, k = 11;
     explicit product(isa id = isa::dynamic)
-        : plan(*hone::plan(hone::gemm_desc{.m = m, .n = n, .k = k}, hone::policy{.isa = id})) {
+        : plan(*hone::plan(hone::gemm_desc{.m = m, .n = n, .k = k}, hone::policy{.isa = id, .packing = hone::packing::b})) {
         random_source source(1);
         for (float& x : a) x = source.value();
         for (float& x : b) x = source.value();

@@ -30,6 +30,10 @@
 #define HONE_TEST_GUARD_PAGES 0
 #endif
 
+#if HONE_X86
+#include <immintrin.h>
+#endif
+
 #include "catch.hpp"
 
 namespace test {

@@ -273,7 +273,7 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
 
     const kernel_list<T>& list = gemm_kernels<T>(id);
     const index_t pixels = desc.n * oh * ow;
-    const gemm_kernel<T>* best = fixed ? fixed : pick_gemm_kernel(list, p.tile, pixels, ocg, false);
+    const gemm_kernel<T>* best = fixed ? fixed : pick_gemm_kernel(list, p.tile, pixels, ocg, desc.kh * desc.kw * (desc.ic / desc.groups), false);
     if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, list.row[0].nr};
     d.kernel = *best;
     d.isa_from_policy = p.isa != isa::dynamic;
@@ -428,8 +428,9 @@ inline void pack_filter(const conv_decision<T>& d, const filter_view<const T>& f
     }
 }
 
+// Not inlined: into a caller whose memory is known to be too small GCC 16 warns of what the check keeps from happening.
 template <class T>
-inline status pack_conv(const conv_decision<T>& d, const filter_view<const T>& f, std::span<std::byte> memory) {
+HONE_NOINLINE inline status pack_conv(const conv_decision<T>& d, const filter_view<const T>& f, std::span<std::byte> memory) {
     if (status s = check_filter(d, f); !s.ok()) return s;
     const packed_header h = packed_header_of(d);
     if (status s = check_pack_memory(memory, static_cast<index_t>(h.payload_bytes + sizeof h)); !s.ok()) return s;

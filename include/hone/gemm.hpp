@@ -85,10 +85,13 @@ struct gemm_decision {
     gemm_desc desc;
     gemm_kernel<T> kernel;
     index_t mc = 0, kc = 0, nc = 0;
+    index_t l1 = 0;                    // elements of B that may stay in L1
     index_t c_size = 0;
     index_t half = 0;                  // the epilogue halves n to this many columns of C; else 0
     int workers = 1;
     bool whole_rows = false;           // C is split along rows only
+    bool far = false;                  // B is fetched ahead
+    bool by_rank = false;              // rank updates instead of register tiles
     bool pack_a = false, b_in_place = false, plain_stages = false, sums_in_c = false;
     bool tile_from_policy = false, block_from_policy = false, isa_from_policy = false;
     finish_fn<T> finish = nullptr;
@@ -140,7 +143,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
         }
     } else {
         const kernel_list<T>& list = gemm_kernels<T>(resolve_isa(p.isa));
-        const gemm_kernel<T>* best = pick_gemm_kernel(list, p.tile, desc.m, desc.n, e.halves);
+        const gemm_kernel<T>* best = pick_gemm_kernel(list, p.tile, desc.m, desc.n, desc.k, e.halves);
         if (best == nullptr) {
             return {code::unsupported, argument::policy_tile, p.tile.nr, e.halves ? 2 * list.row[0].panel : list.row[0].nr};
         }
@@ -149,11 +152,12 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     d.isa_from_policy = p.isa != isa::dynamic;
     d.tile_from_policy = p.tile.mr != 0;
     const gemm_kernel<T>& kn = d.kernel;
-    const blocking model = model_blocks(this_machine().cache, kn.mr, kn.nr, static_cast<int>(size));
+    const blocking model = model_blocks(this_machine().cache, kn.mr, kn.nr, desc.m, static_cast<int>(size));
     d.block_from_policy = p.block.mc != 0 || p.block.kc != 0 || p.block.nc != 0;
     d.mc = p.block.mc ? p.block.mc : model.mc;
     d.kc = p.block.kc ? p.block.kc : model.kc;
     d.nc = p.block.nc ? p.block.nc : model.nc;
+    d.l1 = this_machine().cache.l1d.bytes / 2 / size;
     d.mc = least(round_up(least(d.mc, most(desc.m, 1)), kn.mr), INT32_MAX / kn.mr * kn.mr);
     d.kc = least(d.kc, most(desc.k, 1));
     d.half = e.halves ? desc.n / 2 : 0;
@@ -175,9 +179,11 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
             return {code::unsupported, argument::policy_packing, static_cast<index_t>(p.packing), p.packing == packing::none ? b : both};
         }
     }
+    d.far = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, size);
+    d.by_rank = d.b_in_place && !d.pack_a && p.tile.mr == 0 && p.block.kc == 0 && prefers_rank(kn, desc.m, desc.n, desc.k);
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
-    d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && d.kc < desc.k;
+    d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && (d.kc < desc.k || d.by_rank);
     d.workers = concurrency < 1 ? 1 : concurrency < max_workers ? concurrency : max_workers;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
     const index_t tiles = ceil_div(desc.m, kn.mr) * ceil_div(desc.n, kn.nr);
@@ -201,12 +207,19 @@ inline index_t packed_columns(const gemm_decision<T>& d) {
     return d.half != 0 ? halved_columns(d.half, d.kernel.panel) : d.desc.n;
 }
 
+// Whether a task keeps sums in scratch before they go through the epilogue.
+template <class T>
+inline bool keeps_sums(const gemm_decision<T>& d, bool by_rank) {
+    return by_rank ? !d.plain_stages && !d.sums_in_c : d.kc < d.desc.k && !d.sums_in_c;
+}
+
 template <class T>
 inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const parts& p) {
     const index_t unit = column_unit(d.kernel, d.half != 0);
     const index_t rows = ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows) * d.kernel.mr;
     const index_t cols = ceil_div(ceil_div(packed_columns(d), unit), p.cols) * unit;
-    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.pack_a, source_of_b(d, packed), d.kc < d.desc.k && !d.sums_in_c, d.half != 0);
+    const bool by_rank = d.by_rank && !packed;
+    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.l1, d.pack_a, source_of_b(d, packed), keeps_sums(d, by_rank), d.half != 0, by_rank);
 }
 
 template <class T>
@@ -226,7 +239,7 @@ template <class T>
 inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     explanation e;
     const parts p = parts_of(d, packed, d.workers);
-    e.kernel = "gemm";
+    e.kernel = d.by_rank && !packed ? "gemm by rank updates" : "gemm";
     e.isa = d.kernel.isa;
     e.tile = {d.kernel.mr, d.kernel.nr};
     e.block = {static_cast<int>(d.mc), static_cast<int>(d.kc), static_cast<int>(d.nc)};
@@ -242,7 +255,7 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
     e.why_tile = d.tile_from_policy ? "policy" : "covers the shape at least cost";
     e.why_block = d.block_from_policy ? "policy" : m.cache.l3_assumed ? "from caches, L3 assumed" : "from caches";
-    e.sums = d.kc >= d.desc.k ? "registers" : d.sums_in_c ? "C" : "scratch";
+    e.sums = !(d.by_rank && !packed) && d.kc >= d.desc.k ? "registers" : d.sums_in_c || d.plain_stages ? "C" : "scratch";
     e.scratch_bytes = scratch_of(d, packed, d.workers);
     return e;
 }
@@ -260,8 +273,9 @@ inline packed_header packed_header_of(const gemm_decision<T>& d) {
     return h;
 }
 
+// Not inlined: into a caller whose memory is known to be too small GCC 16 warns of what the check keeps from happening.
 template <class T>
-inline status pack_gemm(const gemm_decision<T>& d, const matrix_view<const T>& b, std::span<std::byte> memory) {
+HONE_NOINLINE inline status pack_gemm(const gemm_decision<T>& d, const matrix_view<const T>& b, std::span<std::byte> memory) {
     const gemm_desc& g = d.desc;
     if (b.rows != g.k) return {code::mismatch, argument::b_rows, b.rows, g.k};
     if (b.cols != g.n) return {code::mismatch, argument::b_cols, b.cols, g.n};
@@ -339,6 +353,8 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.mc = d.mc;
     job.kc = d.kc;
     job.nc = d.nc;
+    job.l1 = d.l1;
+    job.far = d.far;
     job.a = a.data;
     job.a_row_stride = g.a.row;
     job.a_col_stride = g.a.col;
@@ -357,7 +373,8 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.beta = static_cast<T>(g.beta);
     job.pack_a = d.pack_a;
     job.source = source_of_b(d, b == nullptr);
-    job.sums_in_c = d.sums_in_c;
+    job.by_rank = d.by_rank && b != nullptr;
+    job.sums_in_c = d.sums_in_c && (job.by_rank || d.kc < g.k);
     job.plain = d.plain_stages;
     job.finish = d.finish;
     job.epilogue = epilogue;
@@ -441,6 +458,40 @@ HONE_INLINE expected<gemm_plan<E, T>> plan(const gemm_desc& desc, const E& = ide
     return result;
 }
 
+namespace detail::inline HONE_UNIT {
+
+// Products so small that planning them takes as long as computing them: row-major operands of at most small_extent rows,
+// columns and steps, no stage. Answers false, having done nothing, where the general way has to decide or to complain.
+inline constexpr index_t small_extent = 64;
+
+template <class T>
+HONE_NOINLINE bool gemm_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
+    const auto m = static_cast<std::uint64_t>(c.rows), n = static_cast<std::uint64_t>(c.cols), k = static_cast<std::uint64_t>(a.cols);
+    if (m - 1 >= small_extent || n - 1 >= small_extent || k - 1 >= small_extent) return false;
+    if (a.rows != c.rows || b.rows != a.cols || b.cols != c.cols) return false;
+    if (a.col_stride != 1 || b.col_stride != 1 || c.col_stride != 1) return false;
+    constexpr index_t far_apart = index_t{1} << 48;
+    if (a.row_stride < a.cols || b.row_stride < b.cols || c.row_stride < c.cols) return false;
+    if ((a.row_stride | b.row_stride | c.row_stride) >= far_apart) return false;
+    const auto begin = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+    const std::uintptr_t a0 = begin(a.data), b0 = begin(b.data), c0 = begin(c.data);
+    if (a0 == 0 || b0 == 0 || c0 == 0 || ((a0 | b0 | c0) % alignof(T)) != 0) return false;
+    const auto span = [](const auto& v) { return static_cast<std::uintptr_t>((v.rows - 1) * v.row_stride + v.cols) * sizeof(T); };
+    const std::uintptr_t c1 = c0 + span(c);
+    if ((a0 < c1 && c0 < a0 + span(a)) || (b0 < c1 && c0 < b0 + span(b))) return false;
+    static const gemm_kernel<T>& kn = gemm_kernels<T>(this_machine().choice.chosen).row[0];
+    if (kn.tiny[0] && c.cols <= 2 * kn.lanes) {
+        const int over = static_cast<int>(c.cols) - kn.lanes;
+        kn.tiny[over > 0](a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride, c.rows, a.cols, over > 0 ? over : over + kn.lanes);
+        return true;
+    }
+    if (!kn.masked && n % static_cast<unsigned>(kn.lanes) != 0) return false;
+    gemm_small_task(kn, c.rows, c.cols, a.cols, a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride);
+    return true;
+}
+
+}  // namespace detail::inline HONE_UNIT
+
 // C = epilogue(alpha * A * B + beta * C): plan and run in one call. Planning is arithmetic on a few numbers (about a tenth
 // of a microsecond) and needs no cache.
 template <policy P = policy{}, class TA, class TB, class TC, is_stage E = identity_stage>
@@ -451,6 +502,9 @@ HONE_INLINE status gemm(double alpha, const matrix_view<TA>& a, const matrix_vie
     static_assert(std::is_same_v<T, std::remove_const_t<TB>>, "hone::gemm: A and B must have one element type");
     static_assert(std::is_same_v<TC, typename E::template stored<T>>,
                   "hone::gemm: C must have the element type of A, or that of the epilogue's store_as<T>()");
+    if constexpr (P == policy{} && std::is_same_v<E, identity_stage>) {
+        if (alpha == 1 && beta == 0 && ctx.scratch.empty() && detail::gemm_small<T>(a, b, c)) return {};
+    }
     gemm_desc desc = describe(a, b, c);
     if constexpr (E::halves) desc.n = b.cols;
     desc.alpha = alpha;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "../config.hpp"
@@ -16,10 +17,10 @@ public:
     static constexpr std::size_t capacity = 383;
 
     HONE_INLINE text_line& append(std::string_view s) {
-        for (char c : s) {
-            if (size_ == capacity) break;
-            data_[size_++] = c;
-        }
+        // As one copy: a loop of bytes GCC 16 turns into vectors, and warns that they do not fit.
+        const std::size_t count = s.size() < capacity - size_ ? s.size() : capacity - size_;
+        if (count != 0) std::memcpy(data_ + size_, s.data(), count);
+        size_ += count;
         data_[size_] = '\0';
         return *this;
     }

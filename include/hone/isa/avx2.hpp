@@ -5,7 +5,7 @@
 #include "../kernel/requires.hpp"
 
 #if HONE_X86
-#include <immintrin.h>
+#include "x86.hpp"
 
 #define HONE_REGION avx2
 #define HONE_REGION_TARGET "avx2,fma,f16c"

@@ -5,7 +5,7 @@
 #include "../kernel/requires.hpp"
 
 #if HONE_X86
-#include <immintrin.h>
+#include "x86.hpp"
 
 #define HONE_REGION avx512
 #define HONE_REGION_TARGET "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"

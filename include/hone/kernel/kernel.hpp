@@ -7,14 +7,19 @@
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
 
 template <class T>
+using tiny_fn = void (*)(const T* a, index_t a_row, const T* b, index_t b_row, T* c, index_t c_row, index_t m, index_t k, int cols);
+
+template <class T>
 using pack_lines_fn = void (*)(const T* src, index_t row_stride, index_t k, index_t panels, T* out, index_t out_panel);
 
-// Row classes: an edge of the matrix runs the smallest register tile that holds it, rows beyond the edge alias the last
-// one (they read and write what it does). A tile of every height would double the code for a few percent of an edge.
-inline constexpr int row_classes[] = {1, 2, 4, 6, 8, 12, 14, 16};
-inline constexpr int row_class_count = 8;
+// The heights of the register tiles of a kernel: those that are not higher than its mr. Edges are sums of them, and three rows
+// run as four, of which two are one: more heights would be half more code, which every unit compiles, for one percent of a
+// matrix of 127 rows.
+inline constexpr int tile_heights[] = {1, 2, 4, 6, 8, 12, 14, 16};
+inline constexpr int tile_height_count = 8;
 inline constexpr int max_registers = 4;  // widest tile, in registers
 inline constexpr int max_mr = 16;
+inline constexpr int rank_steps = 4;
 inline constexpr index_t panel_floor = 16;  // elements: the least multiple of a panel, and of every epilogue width
 
 template <class T>
@@ -23,9 +28,26 @@ struct gemm_kernel {
     int mr = 1, nr = 1;                                                     // the full tile
     int lanes = 1;                                                          // elements of a register
     int panel = 1;                                                          // columns of a panel of packed B
-    micro_fn<T> micro[row_class_count][max_registers] = {};                 // (row class, registers of columns - 1)
+    bool masked = false;                                                    // no column of B beyond the last is read
+    micro_fn<T> micro[tile_height_count][max_registers] = {};               // (height, registers of columns - 1) or null
+    rank_fn<T> rank[2][2] = {};                                             // (rows - 1, one step or rank_steps) or null
+    tiny_fn<T> tiny[2] = {};                                                // (registers of columns - 1) or null
     pack_lines_fn<T> pack_lines = nullptr;                                  // whole panels of contiguous rows
 };
+
+// A run of equal tiles at the top of `left` rows.
+struct tile_run {
+    int height = 1, index = 0;  // rows of each; which of tile_heights
+    index_t count = 1;
+};
+template <class T>
+HONE_INLINE constexpr tile_run next_run(const gemm_kernel<T>& kn, index_t left) {
+    if (left == 3 && kn.micro[2][0]) return {3, 2, 1};
+    int i = tile_height_count - 1;
+    while (tile_heights[i] > left || !kn.micro[i][0]) --i;
+    const int height = tile_heights[i];
+    return {height, i, left < 2 * height ? 1 : left / height};
+}
 
 // The kernels of one ISA for element type T, in the order of kernels.def.
 template <class T>
@@ -34,12 +56,5 @@ struct kernel_list {
     int count = 0;
     void add(const gemm_kernel<T>& k) { row[count++] = k; }
 };
-
-// The class of a tile of `rows` rows under a kernel of mr rows: the smallest that holds them and is no taller than mr.
-HONE_INLINE constexpr int row_class(int rows, int mr) {
-    int c = 0;
-    while (row_classes[c] < rows) ++c;
-    return row_classes[c] <= mr ? c : c - 1;
-}
 
 }  // namespace hone::inline HONE_ABI::detail::inline HONE_UNIT

@@ -1,12 +1,14 @@
-// Makes the record of a GEMM kernel of MR rows by NV registers of this region.
-template <class T, int MR, int NV, int Class, int V>
+// Makes the record of a GEMM kernel of MR rows by NV registers of this region: a register tile for each height and width, and
+// rank updates of one and two rows.
+template <class T, int MR, int NV, int Height, int V>
 HONE_INLINE void fill_micro(gemm_kernel<T>& k) {
-    if constexpr (row_classes[Class] <= MR) {
-        k.micro[Class][V] = &gemm_micro<T, row_classes[Class], V + 1>;
-        if constexpr (V + 1 < NV) {
-            fill_micro<T, MR, NV, Class, V + 1>(k);
-        } else if constexpr (Class + 1 < row_class_count) {
-            fill_micro<T, MR, NV, Class + 1, 0>(k);
+    constexpr int rows = tile_heights[Height];
+    if constexpr (rows <= MR) {
+        if constexpr (every_height || rows == 1 || rows == MR) k.micro[Height][V - 1] = &gemm_micro<T, rows, V>;
+        if constexpr (V < NV) {
+            fill_micro<T, MR, NV, Height, V + 1>(k);
+        } else if constexpr (Height + 1 < tile_height_count) {
+            fill_micro<T, MR, NV, Height + 1, 1>(k);
         }
     }
 }
@@ -20,7 +22,18 @@ inline gemm_kernel<T> make_gemm_kernel() {
     k.panel = reg<T>::panel();
     k.mr = MR;
     k.nr = NV * k.lanes;
-    fill_micro<T, MR, NV, 0, 0>(k);
+    k.masked = masked_loads;
+    fill_micro<T, MR, NV, 0, 1>(k);
+    if constexpr (has_tiny) {
+        k.tiny[0] = &tiny_micro<T, 1>;
+        k.tiny[1] = &tiny_micro<T, 2>;
+    }
+    if constexpr (every_height) {
+        k.rank[0][0] = &rank_micro<T, 1, 1>;
+        k.rank[0][1] = &rank_micro<T, 1, rank_steps>;
+        k.rank[1][0] = &rank_micro<T, 2, 1>;
+        k.rank[1][1] = &rank_micro<T, 2, rank_steps>;
+    }
     k.pack_lines = &pack_lines<T>;
     return k;
 }

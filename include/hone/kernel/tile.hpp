@@ -22,23 +22,58 @@ namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
 // one layout: a panel of one 64-byte line serves AVX-512 (one register), AVX2 (two) and NEON (four), and a block of kc
 // rows is the same run of memory in every panel whatever kc is. Only registers wider than a line widen the panel.
 
-// One call of a micro-kernel: out(i, j) = in(i, j) + sum over runs r and p < length of rows[r][i][p] * B(start[r] + p, j),
-// as one chain of fused multiply-adds in the order r, p. GEMM has one run; convolution one run per tap.
+// One call of a micro-kernel: `tiles` tiles one after the other, a walk along a column of tiles or along a row of them. Each is
+// out(i, j) = in(i, j) + sum over runs r and p < length of A(r, i, p) * B(start[r] + p, j), as one chain of fused multiply-adds
+// in the order r, p. GEMM has one run of equidistant rows; convolution one run per tap, its rows wherever the pixels are.
+// The walk is inside the kernel because entering one costs 30 to 50 cycles, as much as a tile of 8 x 48 with a k of 4.
 template <class T>
 struct micro_tile {
-    const T* const* rows = nullptr;     // (runs, MR) where each row of each run of A begins; rows are contiguous
-    const index_t* start = nullptr;     // (runs) first k of each run inside the panels of B
-    index_t runs = 0, length = 0;
+    const T* const* rows = nullptr;     // (runs, height) where each row of each run of A begins; null: one run, as follows
+    const T* a = nullptr;               // the first row
+    index_t a_row = 0;                  // elements from one row to the next
+    const index_t* start = nullptr;     // (runs) first k of each run inside the panels of B, with rows
+    index_t runs = 1, length = 0;       // a row of a run is contiguous
     const T* b = nullptr;               // first panel
     index_t b_panel = 0;                // elements from one panel to the next
     index_t b_step = 0;                 // elements from one k to the next: the panel's width, or B's row stride in place
-    const T* const* in = nullptr;       // (MR) or null: the chain begins at +0
-    T* const* out = nullptr;            // (MR) may be equal to in
+    const T* in = nullptr;              // or null: the chain begins at +0
+    index_t in_row = 0;
+    T* out = nullptr;                   // may be equal to in
+    index_t out_row = 0;
+    const T* const* in_rows = nullptr;  // (height) instead of in and out, where rows are not equidistant
+    T* const* out_rows = nullptr;
+    int height = 1;                     // rows, 1 .. MR
     int cols = 0;                       // valid columns of the last register of each row, 1 .. lanes
+    index_t tiles = 1;
+    const T* ahead = nullptr;           // what will be read of B next: ahead_count rows, ahead_step apart, of one line a panel
+    index_t ahead_count = 0, ahead_step = 0, ahead_panel = 0, ahead_walk = 0;
+    bool ahead_strided = false;         // these rows may share few sets of L1: L2 takes them
+    index_t a_walk = 0, b_walk = 0, in_walk = 0, out_walk = 0;  // elements from one tile to the next
 };
+
+// The row that row i of a tile of mr rows reads and writes. Only tiles of four rows have more rows than they are told: in all
+// of them this would be a tenth of what a unit takes to compile.
+HONE_INLINE constexpr int row_of(int i, int mr, int height) { return mr == 4 && i >= height ? height - 1 : i; }
 
 template <class T>
 using micro_fn = void (*)(const micro_tile<T>&);
+
+// One call of a rank update: M rows by `cols` columns, R steps of k. M and R are the kernel's.
+template <class T>
+struct rank_tile {
+    const T* a = nullptr;               // (M, R)
+    index_t a_row = 0;
+    const T* b = nullptr;               // (R, cols)
+    index_t b_row = 0;
+    const T* in = nullptr;              // (M, cols) or null: the chains begin at +0
+    index_t in_row = 0;
+    T* out = nullptr;                   // (M, cols), may be equal to in
+    index_t out_row = 0;
+    index_t cols = 0;
+};
+
+template <class T>
+using rank_fn = void (*)(const rank_tile<T>&);
 
 // One call of a depthwise micro-kernel: all channels of one output pixel.
 template <class T>

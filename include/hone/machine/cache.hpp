@@ -33,6 +33,7 @@
 #include <unistd.h>
 #endif
 
+HONE_RUNS_ONCE_BEGIN
 namespace hone::inline HONE_ABI::machine {
 
 struct cache_level {
@@ -390,3 +391,4 @@ inline text_line caches_text(const cache_info& c) {
 }
 
 }  // namespace hone::inline HONE_ABI::machine::inline HONE_UNIT
+HONE_RUNS_ONCE_END

@@ -84,7 +84,7 @@ HONE_INLINE constexpr conv_scratch conv_scratch_of(const gemm_kernel<T>& kernel,
     s.start = round_up(taps * 2 * static_cast<index_t>(sizeof(index_t)), 64);
     s.taps = round_up(taps * 2 * static_cast<index_t>(sizeof(index_t)), 64);
     if (sums) s.sums = round_up(mc * nc * size, 64);
-    s.tile = depthwise ? depthwise_batch(channels) * round_up(channels, panel_floor) * size : round_up(kernel.mr * kernel.nr * size, 64);
+    s.tile = depthwise ? depthwise_batch(channels) * round_up(channels, panel_floor) * size : round_up((kernel.mr * kernel.nr + panel_floor) * size, 64);
     return s;
 }
 
@@ -135,7 +135,7 @@ struct window_source {
     const index_t* taps;         // (runs, 2) kh, kw
     index_t channel;             // first input channel
 
-    HONE_INLINE bool fill(index_t first, int height, int padded, const T** rows) const {
+    HONE_INLINE bool fill(index_t first, int height, const T** rows) const {
         bool edge = false;
         pixel p = phase.at(first);
         for (int i = 0; i < height; ++i, phase.advance(p)) {
@@ -144,12 +144,9 @@ struct window_source {
                 const index_t h = job.y.source(p.h, taps[2 * r]), w = job.x.source(p.w, taps[2 * r + 1]);
                 const bool inside = static_cast<std::uint64_t>(h) < static_cast<std::uint64_t>(job.y.in) &&
                                     static_cast<std::uint64_t>(w) < static_cast<std::uint64_t>(job.x.in);
-                rows[r * padded + i] = inside ? image + h * job.in_h + w * job.in_w : job.zeros;
+                rows[r * height + i] = inside ? image + h * job.in_h + w * job.in_w : job.zeros;
                 edge = edge || !inside;
             }
-        }
-        for (int i = height; i < padded; ++i) {
-            for (index_t r = 0; r < block.runs; ++r) rows[r * padded + i] = rows[r * padded + height - 1];
         }
         return edge;
     }
@@ -166,9 +163,9 @@ inline void conv_block(const conv_job<T>& job, const phase_pixels& phase, index_
     const window_source<T> source{job, phase, kb, taps, g * job.ic + kb.channel};
     for (index_t r = 0; r < kb.runs; ++r) mem.start[r] = (taps[2 * r] * job.x.taps + taps[2 * r + 1]) * job.ic + kb.channel;
     pixel p = phase.at(q0);
-    for (index_t q = q0; q < q1; q += kn.mr) {
-        const int height = static_cast<int>(least(kn.mr, q1 - q));
-        const int cls = row_class(height, kn.mr), padded_height = row_classes[cls];
+    for (index_t q = q0; q < q1;) {
+        const tile_run run = next_run(kn, q1 - q);
+        const int height = run.height;
         const bool to_tile = kb.last && !job.plain;
         unsigned char* out_rows[max_mr];                                                // (mr) column j0
         index_t row_numbers[max_mr];                                                    // (mr)
@@ -176,49 +173,56 @@ inline void conv_block(const conv_job<T>& job, const phase_pixels& phase, index_
             out_rows[i] = job.out_at(p.n, p.h, p.w, g * job.oc + j0);
             row_numbers[i] = ((job.first_image + p.n) * job.y.out + p.h) * job.x.out + p.w;
         }
-        const bool edge = source.fill(q, height, padded_height, mem.rows);
+        const bool edge = source.fill(q, height, mem.rows);
         const bool by_pixel = edge && !job.finite;
         for (index_t jr = 0; jr < cols; jr += kn.nr) {
             const int width = static_cast<int>(least(kn.nr, cols - jr));
             const int regs = static_cast<int>(ceil_div(width, kn.lanes));
-            const T* in[max_mr];                                                        // (mr)
-            T* out[max_mr];                                                             // (mr)
-            for (int i = 0; i < padded_height; ++i) {
-                const index_t r = i < height ? i : height - 1;
-                T* kept = mem.sums ? mem.sums + (q - q0 + r) * sums_stride + jr : reinterpret_cast<T*>(out_rows[r]) + jr;
-                in[i] = kept;
-                out[i] = to_tile ? mem.tile + r * kn.nr : kept;
+            T* kept = mem.sums ? mem.sums + (q - q0) * sums_stride + jr : nullptr;
+            T* pixels[max_mr];                                                          // (mr) of the output
+            if (!kept) {
+                for (int i = 0; i < height; ++i) pixels[i] = reinterpret_cast<T*>(out_rows[i]) + jr;
             }
             micro_tile<T> mt;
             mt.rows = mem.rows;
+            mt.height = height;
             mt.start = mem.start;
             mt.runs = kb.runs;
             mt.length = kb.length;
             mt.b = weights + jr / kn.panel * b_panel + jr % kn.panel;
             mt.b_panel = b_panel;
             mt.b_step = kn.panel;
-            mt.in = kb.first ? nullptr : in;
-            mt.out = out;
             mt.cols = width - (regs - 1) * kn.lanes;
+            mt.in_row = sums_stride;
+            mt.out_row = to_tile ? kn.nr : sums_stride;
+            if (to_tile) mt.out = mem.tile;
+            else if (kept) mt.out = kept;
+            else mt.out_rows = pixels;
+            if (kb.first) mt.in = nullptr;
+            else if (kept) mt.in = kept;
+            else mt.in_rows = pixels;
             if (!by_pixel) {
-                kn.micro[cls][regs - 1](mt);
+                kn.micro[run.index][regs - 1](mt);
             } else {
                 for (int i = 0; i < height; ++i) {
                     // The taps this pixel has, gathered behind the tile's own pointers: at most `runs` of each.
-                    const T** one = mem.rows + kb.runs * padded_height;
+                    const T** one = mem.rows + kb.runs * height;
                     index_t* one_start = mem.start + kb.runs;
                     index_t count = 0;
                     for (index_t r = 0; r < kb.runs; ++r) {
-                        if (mem.rows[r * padded_height + i] == job.zeros) continue;
-                        one[count] = mem.rows[r * padded_height + i];
+                        if (mem.rows[r * height + i] == job.zeros) continue;
+                        one[count] = mem.rows[r * height + i];
                         one_start[count++] = mem.start[r];
                     }
                     micro_tile<T> single = mt;
                     single.rows = one;
+                    single.height = 1;
                     single.start = one_start;
                     single.runs = count;
-                    single.in = kb.first ? nullptr : in + i;
-                    single.out = out + i;
+                    if (single.in) single.in += i * mt.in_row;
+                    if (single.in_rows) single.in_rows += i;
+                    if (single.out) single.out += i * mt.out_row;
+                    if (single.out_rows) single.out_rows += i;
                     kn.micro[0][regs - 1](single);
                 }
             }
@@ -238,6 +242,7 @@ inline void conv_block(const conv_job<T>& job, const phase_pixels& phase, index_
             ft.image_w = job.x.out;
             job.finish(ft, job.epilogue);
         }
+        q += height;
     }
 }
 

@@ -18,26 +18,9 @@
 #include "../core/view.hpp"
 #include "../kernel/kernel.hpp"
 #include "pack.hpp"
-#include "source.hpp"
+#include "split.hpp"
 
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
-
-// Splits `extent` into equal blocks of at most `block`, a multiple of `unit`: no runt is left at the end.
-HONE_INLINE constexpr index_t equal_block(index_t extent, index_t block, index_t unit) {
-    if (extent <= 0) return unit;
-    return round_up(ceil_div(extent, ceil_div(extent, block)), unit);
-}
-
-struct range {
-    index_t begin = 0, end = 0;
-};
-
-// Part `i` of `parts` of `extent`, in multiples of `unit`; parts differ by one unit at most, spare parts are empty.
-HONE_INLINE constexpr range part_of(index_t extent, index_t unit, index_t parts, index_t i) {
-    const index_t units = ceil_div(extent, unit), each = units / parts, more = units % parts;
-    const index_t begin = i * each + least(i, more), count = each + (i < more ? 1 : 0);
-    return {least(begin * unit, extent), least((begin + count) * unit, extent)};
-}
 
 // Where B comes from. In place: its rows are contiguous, and only a part panel at the end is packed.
 enum class b_source : unsigned char { packed_beforehand, packed_each_call, in_place };
@@ -57,8 +40,11 @@ struct gemm_job {
     unsigned char* c = nullptr;
     index_t c_row_stride = 0, c_col_stride = 0, c_size = 0;    // c_size: bytes of an element of C
     T alpha = 1, beta = 0;
+    index_t l1 = 0;                                            // elements of B that may stay in L1 beside A and C
+    bool far = false;                                          // B is beyond L2: its tiles are asked for ahead of time
     bool pack_a = false;
     b_source source = b_source::packed_each_call;
+    bool by_rank = false;                                      // rank updates instead of register tiles
     bool sums_in_c = false;                                    // partial sums live in C between k blocks
     bool plain = false;                                        // the last k block stores C itself: no alpha, beta, stages
     finish_fn<T> finish = nullptr;
@@ -112,6 +98,9 @@ inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride
     }
 }
 
+// Tiles that a column walk leaves in the tile buffer for one epilogue pass after the other: enough to enter the kernel rarely.
+inline constexpr index_t tile_group = 4;
+
 // Bytes of each part of one task's scratch, in the order they lie there; each part begins on a 64-byte line.
 struct gemm_scratch {
     index_t a = 0, b = 0, sums = 0, tile = 0;
@@ -120,29 +109,62 @@ struct gemm_scratch {
 
 template <class T>
 HONE_INLINE constexpr gemm_scratch gemm_scratch_of(const gemm_kernel<T>& kernel, index_t m, index_t n, index_t k, index_t mc,
-                                                   index_t kc, index_t nc, bool pack_a, b_source b, bool sums, bool halves) {
+                                                   index_t kc, index_t nc, index_t l1, bool pack_a, b_source b, bool sums, bool halves,
+                                                   bool by_rank) {
     const index_t size = static_cast<index_t>(sizeof(T));
+    if (by_rank) return {.sums = sums ? round_up(m * round_up(n, panel_floor) * size, 64) : 0};
     const index_t mb = round_up(least(m, mc), kernel.mr), kb = least(k, kc), nb = round_up(least(n, nc), kernel.panel);
     gemm_scratch s;
     if (pack_a) s.a = round_up(mb * kb * size, 64);
-    if (b == b_source::packed_each_call) s.b = round_up(kb * nb * size, 64);
-    if (b == b_source::in_place) s.b = round_up(kb * kernel.panel * size, 64);          // the part panel at the end
+    // Where one block of rows sees each column, B is packed a tile of columns at a time into the same few KiB.
+    const bool once = sums || m <= mc;
+    // A block that L1 holds is packed whole all the same, as its tiles are taken row by row.
+    const index_t sliver = kb * round_up(finish_width(kernel, halves), kernel.panel), block = kb * nb;
+    const index_t packed = once ? least(block, most(sliver, l1 + kb * kernel.panel)) : block;
+    if (b == b_source::packed_each_call) s.b = round_up(packed * size, 64);
+    if (b == b_source::in_place && !kernel.masked) s.b = round_up(kb * kernel.panel * size, 64);          // the part panel at the end
     if (sums) s.sums = round_up(mb * round_up(nb, column_unit(kernel, halves)) * size, 64);
-    s.tile = round_up(kernel.mr * finish_width(kernel, halves) * size, 64);
+    // The epilogue reads whole registers of its own, also behind the last row.
+    s.tile = round_up((tile_group * kernel.mr * finish_width(kernel, halves) + panel_floor) * size, 64);
     return s;
 }
 
-// Columns of B in panels, packed or where they lie: whole panels of a B whose rows are contiguous need no copy.
+// The columns of one (kb, nb) block of B in panels: packed beforehand, where they lie, or packed when a tile first asks for
+// them, so that the tile finds them in L1 or L2 and not where a whole block would have ended up.
 template <class T>
 struct panels_of_b {
+    const gemm_job<T>& job;
     const T* data = nullptr;
-    index_t panel = 0;  // elements from one panel to the next
-    index_t step = 0;   // elements from one k to the next
+    index_t panel = 0;           // elements from one panel to the next
+    index_t step = 0;            // elements from one k to the next
+    T* to = nullptr;             // where to pack; null: nothing is packed
+    const T* from = nullptr;     // B at the block's first k
+    index_t kb = 0, first = 0;   // the block's rows, its first panel of all of B
+    bool once = false;           // each tile of columns is asked for by one block of rows: their memory is reused
+    bool far = false;            // B is beyond L2: what comes next is asked for
+    index_t origin = 0, end = 0; // the panels of the block that are packed now
+
+    // Where column j of the block is now.
+    HONE_INLINE const T* next(index_t j) const {
+        return to ? from + (first * job.kernel->panel + j) : data + j / job.kernel->panel * panel;
+    }
+    HONE_INLINE const T* columns(index_t j, index_t count) {
+        const index_t width = job.kernel->panel, p0 = j / width, p1 = ceil_div(j + count, width);
+        if (to) {
+            if (once && p0 >= end) origin = end = p0;
+            if (p1 > end) {
+                pack_panels(*job.kernel, from, job.b_row_stride, job.b_col_stride, kb, job.n, job.half, first + end, p1 - end,
+                            to + (end - origin) * panel);
+                end = p1;
+            }
+        }
+        return data + (p0 - origin) * panel + j % width;
+    }
 };
 
 // The tile of sums of rows [i, i + rows) and columns [j, j + cols) of packed B through the epilogue to C.
 template <class T>
-inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, index_t cols, const T* tile) {
+inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, index_t cols, const T* tile, index_t tile_row) {
     const gemm_kernel<T>& kn = *g.kernel;
     if (g.half != 0) {
         j /= 2;
@@ -156,7 +178,7 @@ inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, in
     }
     finish_tile<T> ft;
     ft.t = tile;
-    ft.t_stride = finish_width(kn, g.half != 0);
+    ft.t_stride = tile_row;
     ft.out = c_rows;
     ft.out_stride = g.c_col_stride;
     ft.row = row_numbers;
@@ -170,52 +192,136 @@ inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, in
     g.finish(ft, g.epilogue);
 }
 
-// Rows [i0, i0 + rows) of A and [j0, j0 + cols) of C against one k block: loops jr and ir.
-//   source        rows of the block at the block's first k
-//   b             first panel of the block at the block's first k
-//   sums          partial sums (rows, cols) with sums_stride, or null where none are kept
-template <class T, row_source<T> S>
-inline void gemm_block(const gemm_job<T>& g, index_t i0, index_t rows, index_t j0, index_t cols, index_t kb, const S& source,
-                       const panels_of_b<T>& b, T* sums, index_t sums_stride, bool first, bool last,
-                       T* tile) {
-    const gemm_kernel<T>& kn = *g.kernel;
-    const index_t start = 0, step = finish_width(kn, g.half != 0);
-    const bool to_tile = last && !g.plain;
-    for (index_t jr = 0; jr < cols; jr += step) {
-        const index_t wide = least(step, cols - jr);
-        for (index_t ir = 0; ir < rows; ir += kn.mr) {
-            const int height = static_cast<int>(least(kn.mr, rows - ir));
-            const int cls = row_class(height, kn.mr);
-            const T* a_rows[max_mr];                                                    // (mr)
-            source.fill(ir, height, row_classes[cls], a_rows);
-            for (index_t j = 0; j < wide; j += kn.nr) {
-                const int width = static_cast<int>(least(kn.nr, wide - j));
-                const int regs = static_cast<int>(ceil_div(width, kn.lanes));
-                const T* in[max_mr];                                                    // (mr)
-                T* out[max_mr];                                                         // (mr)
-                for (int i = 0; i < row_classes[cls]; ++i) {
-                    const index_t r = i < height ? i : height - 1;
-                    T* kept = sums ? sums + (ir + r) * sums_stride + jr + j : nullptr;
-                    in[i] = kept;
-                    out[i] = to_tile ? tile + r * step + j : kept;
+// Rows [i0, i0 + rows) of A and columns [j0, j0 + cols) of C against one k block: loops jr and ir, in either order. A column of
+// tiles shares a sliver of B (kb, nr), a row of tiles shares rows of A (mr, kb): what is shared stays in L1. Rows of tiles are
+// for a block of B that stays in L1 as a whole, and for a single row: C is then written from left to right.
+template <class T>
+class gemm_block {
+public:
+    //   a             (rows, kb) at the block's first k, its rows a_row apart
+    //   sums          partial sums (rows, cols) with sums_stride, or null where none are kept
+    HONE_INLINE gemm_block(const gemm_job<T>& job, index_t first_row, index_t row_count, index_t first_col, index_t col_count, index_t kb,
+                           const T* rows_of_a, index_t a_row, panels_of_b<T>& panels, T* kept, index_t sums_stride, bool first,
+                           bool last, T* tile_buffer)
+        : g(job), kn(*job.kernel), i0(first_row), rows(row_count), j0(first_col), cols(col_count), k(kb), a(rows_of_a), b(panels),
+          sums(kept), chained(!first), to_tile(last && !job.plain), tile(tile_buffer) {
+        mt.a_row = a_row;
+        mt.length = kb;
+        mt.b_panel = b.panel;
+        mt.b_step = b.step;
+        mt.in_row = mt.out_row = sums_row = sums_stride;
+    }
+
+    void run() {
+        const bool pairs = to_tile && g.half != 0;                                      // pairs of panels in one tile
+        const index_t unit = pairs ? finish_width(kn, true) : least(kn.nr, kn.panel);
+        const even_tiles across(ceil_div(cols, unit), pairs ? 1 : kn.nr / unit);
+        if (!to_tile && (one_tile() || k * cols <= g.l1)) by_rows(across, unit);
+        else by_columns(across, unit);
+    }
+
+private:
+    HONE_INLINE bool one_tile() const { return next_run(kn, rows).height == rows; }
+    HONE_INLINE int registers(index_t width) const { return static_cast<int>(ceil_div(width, kn.lanes)); }
+    HONE_INLINE void call(const tile_run& run, index_t width) {
+        mt.cols = static_cast<int>(width - (registers(width) - 1) * kn.lanes);
+        kn.micro[run.index][registers(width) - 1](mt);
+    }
+
+    void by_rows(const even_tiles& across, index_t unit) {
+        if (!one_tile()) b.once = false;
+        for (index_t ir = 0; ir < rows;) {
+            const tile_run run = next_run(kn, rows - ir);
+            mt.height = run.height;
+            mt.a = a + ir * mt.a_row;
+            index_t jr = 0;
+            for (index_t from = 0; from < across.tiles;) {
+                const bool longer = from < across.long_tiles;
+                const index_t width = (across.size - (longer ? 0 : 1)) * unit, left = cols - jr;
+                // A walk is over tiles of one width at even steps through the panels, all of them there.
+                index_t count = (longer ? across.long_tiles : across.tiles) - from;
+                if (count * width > left) count = count > 1 ? count - 1 : 1;
+                if ((width % kn.panel != 0 && b.panel != kn.panel) || (b.to && b.once)) count = 1;
+                mt.b = b.columns(jr, least(count * width, left));
+                mt.b_walk = width / kn.panel * b.panel + width % kn.panel;
+                mt.out = sums + ir * sums_row + jr;
+                mt.in = chained ? mt.out : nullptr;
+                mt.in_walk = mt.out_walk = width;
+                mt.tiles = count;
+                if (b.far && !b.to) {
+                    mt.ahead = mt.b + mt.b_walk;
+                    mt.ahead_walk = mt.b_walk;
+                    mt.ahead_count = k;
+                    mt.ahead_step = b.step;
+                    mt.ahead_panel = b.panel;
+                    mt.ahead_strided = b.step != kn.panel;
                 }
-                micro_tile<T> mt;
-                mt.rows = a_rows;
-                mt.start = &start;
-                mt.runs = 1;
-                mt.length = kb;
-                mt.b = b.data + (jr + j) / kn.panel * b.panel + (jr + j) % kn.panel;
-                mt.b_panel = b.panel;
-                mt.b_step = b.step;
-                mt.in = first ? nullptr : in;
-                mt.out = out;
-                mt.cols = width - (regs - 1) * kn.lanes;
-                kn.micro[cls][regs - 1](mt);
+                call(run, least(width, left));
+                from += count;
+                jr += count * width;
             }
-            if (to_tile) gemm_finish(g, i0 + ir, height, j0 + jr, wide, tile);
+            ir += run.height;
         }
     }
-}
+
+    void by_columns(const even_tiles& across, index_t unit) {
+        index_t jr = 0;
+        for (index_t j = 0; j < across.tiles; ++j) {
+            const index_t wide = least((across.size - (j < across.long_tiles ? 0 : 1)) * unit, cols - jr);
+            const T* sliver = b.columns(jr, wide);
+            fetch_from(jr + wide);
+            for (index_t ir = 0; ir < rows;) {
+                tile_run run = next_run(kn, rows - ir);
+                if (to_tile) run.count = least(run.count, tile_group);
+                mt.height = run.height;
+                mt.a = a + ir * mt.a_row;
+                mt.a_walk = run.height * mt.a_row;
+                mt.in_walk = run.height * sums_row;
+                mt.out_row = to_tile ? finish_width(kn, g.half != 0) : sums_row;
+                mt.out_walk = run.height * mt.out_row;
+                mt.tiles = run.count;
+                for (index_t part = 0; part < wide; part += kn.nr) {                    // a pair of panels may be several tiles
+                    mt.b = sliver + part / kn.panel * b.panel + part % kn.panel;
+                    mt.in = chained ? sums + ir * sums_row + jr + part : nullptr;
+                    mt.out = to_tile ? tile + part : sums + ir * sums_row + jr + part;
+                    call(run, least(kn.nr, wide - part));
+                }
+                mt.ahead += run.count * mt.ahead_walk;
+                for (index_t t = 0; to_tile && t < run.count; ++t) {
+                    gemm_finish(g, i0 + ir + t * run.height, run.height, j0 + jr, wide, tile + t * mt.out_walk, mt.out_row);
+                }
+                ir += run.count * run.height;
+            }
+            jr += wide;
+        }
+    }
+
+    // While the tiles of a column are computed a part of the next column's B is asked for in each. With many tiles its first
+    // lines are soon there anyway.
+    HONE_INLINE void fetch_from(index_t jr) {
+        const index_t down = ceil_div(rows, kn.mr);
+        mt.ahead_count = 0;
+        if (!b.far || jr >= cols || down > 32) return;
+        if (b.to && (g.b_col_stride != 1 || g.half != 0)) return;
+        mt.ahead = b.next(jr);
+        mt.ahead_count = ceil_div(ceil_div(k, down), 4) * 4;
+        mt.ahead_step = b.to ? g.b_row_stride : b.step;
+        mt.ahead_panel = b.to ? kn.panel : b.panel;
+        mt.ahead_strided = mt.ahead_step != kn.panel;
+        mt.ahead_walk = mt.ahead_count * mt.ahead_step;
+    }
+
+    const gemm_job<T>& g;
+    const gemm_kernel<T>& kn;
+    const index_t i0, rows, j0, cols, k;
+    const T* const a;
+    panels_of_b<T>& b;
+    T* const sums;
+    index_t sums_row = 0;
+    const bool chained, to_tile;
+    T* const tile;
+    micro_tile<T> mt;
+};
 
 // C where no product is formed (alpha == 0 or k == 0): sums of +0 through beta and the epilogue. Reads neither A nor B.
 template <class T>
@@ -226,7 +332,61 @@ inline void gemm_without_product(const gemm_job<T>& g, range rows, range cols, T
     std::memset(static_cast<void*>(tile), 0, static_cast<std::size_t>(mr * step) * sizeof(T));
     for (index_t i = rows.begin; i < rows.end; i += mr) {
         for (index_t j = cols.begin; j < cols.end; j += step) {
-            gemm_finish(zero, i, static_cast<int>(least(mr, rows.end - i)), j, least(step, cols.end - j), tile);
+            gemm_finish(zero, i, static_cast<int>(least(mr, rows.end - i)), j, least(step, cols.end - j), tile, step);
+        }
+    }
+}
+
+// Rank updates over C, for one or two rows of A and B in place: B is read once, rank_steps rows of it side by side.
+template <class T>
+inline void gemm_rank_task(const gemm_job<T>& g, range rows, range cols, std::byte* scratch) {
+    const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
+    const bool in_c = g.plain || g.sums_in_c;
+    rank_tile<T> t;
+    t.cols = n;
+    t.a_row = g.a_row_stride;
+    t.b_row = g.b_row_stride;
+    t.out = in_c ? reinterpret_cast<T*>(g.c) + rows.begin * g.c_row_stride + cols.begin : reinterpret_cast<T*>(scratch);  // (m, n)
+    t.in_row = t.out_row = in_c ? g.c_row_stride : round_up(n, panel_floor);
+    for (index_t p = 0; p < g.k;) {
+        const bool whole = g.k - p >= rank_steps;
+        t.a = g.a + rows.begin * g.a_row_stride + p;
+        t.b = g.b + p * g.b_row_stride + cols.begin;
+        g.kernel->rank[m - 1][whole](t);
+        t.in = t.out;
+        p += whole ? rank_steps : 1;
+    }
+    if (!g.plain) gemm_finish(g, rows.begin, static_cast<int>(m), cols.begin, n, t.out, t.out_row);
+}
+
+// A whole product of a few tiles, operands in place: C (m, n) = A (m, k) * B (k, n), rows contiguous.
+template <class T>
+inline void gemm_small_task(const gemm_kernel<T>& kn, index_t m, index_t n, index_t k, const T* a, index_t a_row, const T* b, index_t b_row,
+                            T* c, index_t c_row) {
+    const int lanes = kn.lanes, cols = static_cast<int>(n);
+    micro_tile<T> mt;
+    mt.a_row = a_row;
+    mt.length = k;
+    mt.b_panel = kn.panel;
+    mt.b_step = b_row;
+    mt.out_row = c_row;
+    for (int j = 0; j < cols; j += kn.nr) {
+        const int width = cols - j < kn.nr ? cols - j : kn.nr, regs = (width + lanes - 1) / lanes;
+        mt.b = b + j;
+        mt.cols = width - (regs - 1) * lanes;
+        mt.a = a;
+        mt.out = c + j;
+        for (index_t i = 0; i < m;) {
+            const tile_run run = next_run(kn, m - i);
+            const index_t height = run.height, count = run.count;
+            mt.height = run.height;
+            mt.a_walk = height * a_row;
+            mt.out_walk = height * c_row;
+            mt.tiles = count;
+            kn.micro[run.index][regs - 1](mt);
+            mt.a += count * mt.a_walk;
+            mt.out += count * mt.out_walk;
+            i += count * height;
         }
     }
 }
@@ -237,10 +397,11 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
     const gemm_kernel<T>& kn = *g.kernel;
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
     if (m <= 0 || n <= 0) return;
+    if (g.by_rank && g.alpha != T(0) && g.k != 0) return gemm_rank_task(g, rows, cols, scratch);
     if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, reinterpret_cast<T*>(scratch));
     const bool several = g.k > g.kc;                                                    // more than one k block
     const bool keep = several && !g.sums_in_c;
-    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.pack_a, g.source, keep, g.half != 0);
+    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.l1, g.pack_a, g.source, keep, g.half != 0, false);
     T* a_pack = reinterpret_cast<T*>(scratch);                                          // (mc, kc)
     T* b_pack = reinterpret_cast<T*>(scratch + s.a);                                    // (nc / panel, kc, panel)
     T* kept = reinterpret_cast<T*>(scratch + s.a + s.b);                                // (mc, nc)
@@ -255,21 +416,27 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
             for (index_t pc = 0; pc < g.k; pc += kc) {
                 const index_t kb = least(kc, g.k - pc);
                 const bool first = pc == 0, last = pc + kb == g.k;
-                const index_t whole = g.source == b_source::in_place ? nb / kn.panel * kn.panel : 0;  // columns that need no copy
-                panels_of_b<T> b{b_pack, kb * kn.panel, kn.panel};                      // (nb / panel, kb, panel)
+                // Columns that need no copy: in place, all but a part panel at the end.
+                const index_t whole = g.source != b_source::in_place ? 0 : kn.masked ? nb : nb / kn.panel * kn.panel;
+                const T* from = g.b + pc * g.b_row_stride;
+                panels_of_b<T> placed{g, from + jc, kn.panel, g.b_row_stride};
+                panels_of_b<T> packed{g, b_pack, kb * kn.panel, kn.panel, b_pack, from, kb, (jc + whole) / kn.panel,
+                                      ie - io <= g.mc};                                 // (nb / panel, kb, panel)
+                placed.far = packed.far = g.far;
                 if (g.source == b_source::packed_beforehand) {
-                    b = {g.packed + jc * g.k + pc * kn.panel, g.k * kn.panel, kn.panel};
-                } else if (whole < nb) {
-                    pack_panels(kn, g.b + pc * g.b_row_stride, g.b_row_stride, g.b_col_stride, kb, g.n, g.half,
-                                (jc + whole) / kn.panel, ceil_div(nb - whole, kn.panel), b_pack);
+                    packed.data = g.packed + jc * g.k + pc * kn.panel;
+                    packed.panel = g.k * kn.panel;
+                    packed.to = nullptr;
                 }
                 const index_t mc = equal_block(ie - io, g.mc, kn.mr);
                 for (index_t ic = io; ic < ie; ic += mc) {
                     const index_t mb = least(mc, ie - ic);
-                    strided_source<T> a{g.a + ic * g.a_row_stride + pc * g.a_col_stride, g.a_row_stride};  // (mb, kb)
+                    const T* a = g.a + ic * g.a_row_stride + pc * g.a_col_stride;       // (mb, kb)
+                    index_t a_row = g.a_row_stride;
                     if (g.pack_a) {
-                        pack_rows(a.data, g.a_row_stride, g.a_col_stride, mb, kb, a_pack, kb);
-                        a = {a_pack, kb};
+                        pack_rows(a, g.a_row_stride, g.a_col_stride, mb, kb, a_pack, kb);
+                        a = a_pack;
+                        a_row = kb;
                     }
                     T* sums = nullptr;
                     index_t sums_stride = 0;
@@ -281,12 +448,11 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
                         sums_stride = g.c_row_stride;
                     }
                     if (whole > 0) {
-                        const panels_of_b<T> placed{g.b + pc * g.b_row_stride + jc, kn.panel, g.b_row_stride};
-                        gemm_block(g, ic, mb, jc, whole, kb, a, placed, sums, sums_stride, first, last, tile);
+                        gemm_block<T>(g, ic, mb, jc, whole, kb, a, a_row, placed, sums, sums_stride, first, last, tile).run();
                     }
                     if (whole < nb) {
-                        gemm_block(g, ic, mb, jc + whole, nb - whole, kb, a, b, sums ? sums + whole : nullptr, sums_stride, first,
-                                   last, tile);
+                        gemm_block<T>(g, ic, mb, jc + whole, nb - whole, kb, a, a_row, packed, sums ? sums + whole : nullptr,
+                                      sums_stride, first, last, tile).run();
                     }
                 }
             }

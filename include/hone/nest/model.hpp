@@ -12,47 +12,57 @@ namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
 // multiply-adds and two loads a cycle; below eight chains the latency of four cycles bounds it.
 HONE_INLINE constexpr index_t tile_cost(index_t rows, index_t regs) { return most(most(rows * regs, rows + regs), 8); }
 
-// Cost of covering (m, n) with kernel k, edges in their own smaller tiles.
+// Entering and leaving a tile: its sums set and stored, its loop left by a branch that nobody foresees.
+inline constexpr double tile_entry_cost = 80;
+
+// Cost of covering (m, n) with kernel kn over k steps.
 template <class T>
-HONE_INLINE constexpr index_t cover_cost(const gemm_kernel<T>& k, index_t m, index_t n) {
-    const index_t full_rows = m / k.mr, rest_rows = m % k.mr;
-    const index_t edge = rest_rows ? row_classes[row_class(static_cast<int>(rest_rows), k.mr)] : 0;
-    const index_t regs = k.nr / k.lanes, full_cols = n / k.nr, rest_regs = ceil_div(n % k.nr, k.lanes);
-    const auto cost = [](index_t r, index_t v) { return r == 0 || v == 0 ? 0 : tile_cost(r, v); };
-    return full_rows * full_cols * tile_cost(k.mr, regs) + full_rows * cost(k.mr, rest_regs) + full_cols * cost(edge, regs) +
-           cost(edge, rest_regs);
+HONE_INLINE double cover_cost(const gemm_kernel<T>& kn, index_t m, index_t n, index_t k) {
+    if (m <= 0 || n <= 0) return 0;
+    const even_tiles across(ceil_div(n, kn.lanes), kn.nr / kn.lanes);
+    const index_t narrow = across.tiles - across.long_tiles;
+    double sum = 0;
+    for (index_t i = 0; i < m;) {
+        const tile_run run = next_run(kn, m - i);
+        const int height = tile_heights[run.index];
+        const index_t step = across.long_tiles * tile_cost(height, across.size) + narrow * tile_cost(height, across.size - 1);
+        sum += static_cast<double>(run.count) *
+               (static_cast<double>(step) * static_cast<double>(k) + static_cast<double>(across.tiles) * tile_entry_cost);
+        i += run.count * run.height;
+    }
+    return sum;
 }
 
 // The kernel that covers (m, n) at least cost among those the policy's tile allows and the epilogue can use; the first of
 // equals. Null where there is none.
 template <class T>
-inline const gemm_kernel<T>* pick_gemm_kernel(const kernel_list<T>& list, const tile& wanted, index_t m, index_t n, bool halves) {
+inline const gemm_kernel<T>* pick_gemm_kernel(const kernel_list<T>& list, const tile& wanted, index_t m, index_t n, index_t k, bool halves) {
     const gemm_kernel<T>* best = nullptr;
-    index_t best_cost = INT64_MAX;
+    double best_cost = 0;
     for (int i = 0; i < list.count; ++i) {
-        const gemm_kernel<T>& k = list.row[i];
-        if (wanted.mr != 0 && (wanted.mr != k.mr || wanted.nr != k.nr)) continue;
-        if (halves && !can_halve(k)) continue;
-        const index_t cost = cover_cost(k, m, n);
-        if (cost < best_cost) {
+        const gemm_kernel<T>& kn = list.row[i];
+        if (wanted.mr != 0 && (wanted.mr != kn.mr || wanted.nr != kn.nr)) continue;
+        if (halves && !can_halve(kn)) continue;
+        const double cost = cover_cost(kn, m, n, k);
+        if (best == nullptr || cost < best_cost) {
             best_cost = cost;
-            best = &k;
+            best = &kn;
         }
     }
     return best;
 }
 
 // Blocks for a shape: the fields the policy leaves open, from the caches. After Low, Igual, Smith, Quintana-Orti:
-// Analytical Modeling Is Enough for High-Performance BLIS, ACM TOMS 43(2), with the roles that row-major tiles give:
-//   kc   a sliver of B (kc, nr) and one of A (mr, kc) share L1, one way left for C;
+// Analytical Modeling Is Enough for High-Performance BLIS, ACM TOMS 43(2), moved up by one cache:
+//   kc   a sliver of B (kc, nr) takes a fifth of L2 and streams through L1: nr elements a k step are 11 to 16 bytes a cycle,
+//        which the cores of the last ten years bring from L2 behind the multiply-adds. In L1, as in the paper, kc would be 200
+//        to 400, and C, which then comes back for every k block, costs more: 2048^3 on Zen 5 with kc of 256 0.72 of the
+//        ceiling, with 1024 0.88. One or two rows have so little of A that half of L1 holds all of k;
 //   mc   A (mc, kc) takes half of L2;
 //   nc   B (kc, nc) takes half of L3.
-// kc is not let below 256, even where that overflows L1: B then streams from L2 at nr elements a k step, 10 to 16 bytes a
-// cycle, which costs less than visiting C again.
-inline blocking model_blocks(const machine::cache_info& c, int mr, int nr, int size) {
-    const index_t ways = most(c.l1d.ways, 2);
-    const index_t l1 = c.l1d.bytes / ways * (ways - 1);
-    const index_t kc = least(most(l1 / ((mr + nr) * size) / 8 * 8, 256), 512);
+inline blocking model_blocks(const machine::cache_info& c, int mr, int nr, index_t m, int size) {
+    index_t kc = least(most(c.l2.bytes / 5 / (nr * size) / 8 * 8, 256), 1024);
+    if (m <= 2) kc = most(kc, c.l1d.bytes / 2 / (most(m, 1) * size));
     const index_t mc = most(c.l2.bytes / 2 / (kc * size) / mr, 1) * mr;
     const index_t nc = least(most(c.l3.bytes / 2 / (kc * size) / nr, 1), 8192 / nr) * nr;
     return {static_cast<int>(least(mc, 4096 / mr * mr)), static_cast<int>(kc), static_cast<int>(nc)};
@@ -62,7 +72,21 @@ inline blocking model_blocks(const machine::cache_info& c, int mr, int nr, int s
 // translation per k and tile, so few rows of A are not worth the copy.
 template <class T>
 HONE_INLINE bool place_b(const gemm_kernel<T>& k, index_t m, index_t n) {
-    return n >= k.panel && m <= 96;
+    return (k.masked || n >= k.panel) && m <= 96;
+}
+
+// Whether rank updates do better than register tiles where B is read in place.
+template <class T>
+HONE_INLINE bool prefers_rank(const gemm_kernel<T>& kn, index_t m, index_t n, index_t k) {
+    return kn.rank[0][0] != nullptr && n >= 2 * kn.lanes && m <= 2 && k >= rank_steps;
+}
+
+// Whether the kernels ask for B ahead of time: where it lies beyond L2 and several tiles of rows wait for its first lines, or
+// beyond L3. One or two rows are as fast as hardware's own prefetching, and slower for being in its way.
+template <class T>
+HONE_INLINE bool fetches_ahead(const machine::cache_info& c, const gemm_kernel<T>& kn, index_t m, index_t n, index_t k, index_t size) {
+    const double bytes = static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(size);
+    return bytes > static_cast<double>(c.l2.bytes) / 2 && (m > kn.mr || (m >= 4 && bytes > static_cast<double>(c.l3.bytes) / 2));
 }
 
 struct conv_blocks {

@@ -13,21 +13,31 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 32 / static_cast<int>(sizeof(T));
 
+inline constexpr bool has_tiny = false;
+inline constexpr bool every_height = true;  // tiles of all heights up to mr
+inline constexpr bool masked_loads = false;  // loads of part of a register cost what others cost
+
 template <>
 struct reg<float> {
-    using type = __m256;
-    using tail = __m256i;
+    using type = x86::f32x8;
+    using anywhere = x86::f32x8_anywhere;
+    using tail = x86::i32x8;
     static HONE_INLINE constexpr int lanes() { return 8; }
     static HONE_INLINE constexpr int panel() { return 16; }
 
-    static HONE_INLINE type zero() { return _mm256_setzero_ps(); }
-    static HONE_INLINE type set(float x) { return _mm256_set1_ps(x); }
-    static HONE_INLINE type load(const float* p) { return _mm256_loadu_ps(p); }
-    static HONE_INLINE void store(float* p, type v) { _mm256_storeu_ps(p, v); }
-    static HONE_INLINE tail make_tail(int n) {  // n in 1 .. 8
-        return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    }
-    static HONE_INLINE type load(const float* p, tail t) { return _mm256_maskload_ps(p, t); }
-    static HONE_INLINE void store(float* p, type v, tail t) { _mm256_maskstore_ps(p, t, v); }
+    static HONE_INLINE type zero() { return type{}; }
+    static HONE_INLINE type set(float x) { return type{x, x, x, x, x, x, x, x}; }
+    static HONE_INLINE type load(const float* p) { return *reinterpret_cast<const anywhere*>(p); }
+    static HONE_INLINE void store(float* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
+    static HONE_INLINE tail make_tail(int n) { return n > tail{0, 1, 2, 3, 4, 5, 6, 7}; }  // n in 1 .. 8
+#if HONE_CLANG
+    static HONE_INLINE type load(const float* p, tail t) { return _mm256_maskload_ps(p, reinterpret_cast<__m256i>(t)); }
+    static HONE_INLINE void store(float* p, type v, tail t) { _mm256_maskstore_ps(p, reinterpret_cast<__m256i>(t), v); }
     static HONE_INLINE type fma(type a, type b, type c) { return _mm256_fmadd_ps(a, b, c); }
+#else
+    static HONE_INLINE type load(const float* p, tail t) { return __builtin_ia32_maskloadps256(reinterpret_cast<const type*>(p), t); }
+    static HONE_INLINE void store(float* p, type v, tail t) { __builtin_ia32_maskstoreps256(reinterpret_cast<type*>(p), t, v); }
+    static HONE_INLINE type fma(type a, type b, type c) { return __builtin_ia32_vfmaddps256(a, b, c); }
+#endif
+    static HONE_INLINE void pin(type& v) { asm("" : "+x"(v)); }
 };

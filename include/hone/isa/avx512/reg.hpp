@@ -13,19 +13,34 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 64 / static_cast<int>(sizeof(T));
 
+inline constexpr bool has_tiny = true;
+inline constexpr bool every_height = true;  // tiles of all heights up to mr
+inline constexpr bool masked_loads = true;  // loads of part of a register cost what others cost
+
 template <>
 struct reg<float> {
-    using type = __m512;
-    using tail = __mmask16;
+    using type = x86::f32x16;
+    using anywhere = x86::f32x16_anywhere;
+    using tail = unsigned short;
     static HONE_INLINE constexpr int lanes() { return 16; }
     static HONE_INLINE constexpr int panel() { return 16; }
 
-    static HONE_INLINE type zero() { return _mm512_setzero_ps(); }
-    static HONE_INLINE type set(float x) { return _mm512_set1_ps(x); }
-    static HONE_INLINE type load(const float* p) { return _mm512_loadu_ps(p); }
-    static HONE_INLINE void store(float* p, type v) { _mm512_storeu_ps(p, v); }
-    static HONE_INLINE tail make_tail(int n) { return static_cast<__mmask16>((1u << n) - 1u); }  // n in 1 .. 16
+    static HONE_INLINE type zero() { return type{}; }
+    static HONE_INLINE type set(float x) { return type{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
+    static HONE_INLINE type load(const float* p) { return *reinterpret_cast<const anywhere*>(p); }
+    static HONE_INLINE void store(float* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
+    static HONE_INLINE tail make_tail(int n) { return static_cast<tail>((1u << n) - 1u); }  // n in 1 .. 16
+#if HONE_CLANG
     static HONE_INLINE type load(const float* p, tail t) { return _mm512_maskz_loadu_ps(t, p); }
     static HONE_INLINE void store(float* p, type v, tail t) { _mm512_mask_storeu_ps(p, t, v); }
     static HONE_INLINE type fma(type a, type b, type c) { return _mm512_fmadd_ps(a, b, c); }
+#else
+    static HONE_INLINE type load(const float* p, tail t) { return __builtin_ia32_loadups512_mask(p, zero(), t); }
+    static HONE_INLINE void store(float* p, type v, tail t) { __builtin_ia32_storeups512_mask(p, v, t); }
+    static HONE_INLINE type fma(type a, type b, type c) {
+        return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<short>(-1), 4);  // 4: MXCSR's rounding
+    }
+#endif
+    // Keeps a value in a register: GCC would rather load B once more for every row of a small tile.
+    static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
 };

@@ -7,6 +7,10 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 4;
 
+inline constexpr bool has_tiny = false;
+inline constexpr bool every_height = !(HONE_X86 || HONE_ARM64);  // tiles of one row and of mr where native only stands in
+inline constexpr bool masked_loads = false;  // loads of part of a register cost what others cost
+
 template <>
 struct reg<float> {
     using type = xsimd::batch<float>;
@@ -19,18 +23,23 @@ struct reg<float> {
     static HONE_INLINE type load(const float* p) { return type::load_unaligned(p); }
     static HONE_INLINE void store(float* p, type v) { v.store_unaligned(p); }
     static HONE_INLINE tail make_tail(int n) { return n; }
-    static HONE_INLINE type load(const float* p, tail n) {
-        if (n == lanes()) return load(p);
+    static HONE_INLINE type load(const float* p, tail n) { return n == lanes() ? load(p) : part(p, n); }
+    static HONE_INLINE void store(float* p, type v, tail n) {
+        if (n == lanes()) store(p, v);
+        else part(p, v, n);
+    }
+    // Edges only: out of line, or each of a tile's rows would hold both loops.
+    static HONE_NOINLINE type part(const float* p, tail n) {
         float lane[type::size] = {};
         for (int i = 0; i < n; ++i) lane[i] = p[i];
         return type::load_unaligned(lane);
     }
-    static HONE_INLINE void store(float* p, type v, tail n) {
-        if (n == lanes()) return store(p, v);
+    static HONE_NOINLINE void part(float* p, type v, tail n) {
         float lane[type::size];
         v.store_unaligned(lane);
         for (int i = 0; i < n; ++i) p[i] = lane[i];
     }
+    static HONE_INLINE void pin(type&) {}
 #if HONE_NATIVE_AVX512
     static HONE_INLINE type fma(type a, type b, type c) { return type(_mm512_fmadd_ps(a, b, c)); }
 #else

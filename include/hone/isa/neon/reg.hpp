@@ -11,6 +11,10 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 16 / static_cast<int>(sizeof(T));
 
+inline constexpr bool has_tiny = false;
+inline constexpr bool every_height = true;  // tiles of all heights up to mr
+inline constexpr bool masked_loads = false;  // loads of part of a register cost what others cost
+
 template <>
 struct reg<float> {
     using type = float32x4_t;
@@ -36,5 +40,7 @@ struct reg<float> {
         if (n > 1) vst1q_lane_f32(p + 1, v, 1);
         if (n > 2) vst1q_lane_f32(p + 2, v, 2);
     }
+    // Keeps a value in a register: GCC would rather load B once more for every row of a small tile.
+    static HONE_INLINE void pin(type& v) { asm("" : "+w"(v)); }
     static HONE_INLINE type fma(type a, type b, type c) { return vfmaq_f32(c, a, b); }
 };

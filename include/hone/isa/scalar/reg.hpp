@@ -6,6 +6,10 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 4;
 
+inline constexpr bool has_tiny = false;
+inline constexpr bool every_height = false;  // tiles of one row and of mr: enough where nothing is won
+inline constexpr bool masked_loads = true;  // loads of part of a register cost what others cost
+
 template <>
 struct reg<float> {
     using type = float;
@@ -20,5 +24,6 @@ struct reg<float> {
     static HONE_INLINE tail make_tail(int n) { return n; }
     static HONE_INLINE type load(const float* p, tail) { return *p; }
     static HONE_INLINE void store(float* p, type v, tail) { *p = v; }
+    static HONE_INLINE void pin(type&) {}
     static HONE_INLINE type fma(type a, type b, type c) { return __builtin_fmaf(a, b, c); }
 };

@@ -17,39 +17,76 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
     using R = reg<T>;
     const index_t lanes = R::lanes(), width = R::panel();
     const typename R::tail last = R::make_tail(g.cols);
-#define X(i, j) [[maybe_unused]] typename R::type c##i##j = R::zero();
-    HONE_SVE_GRID(X)
-#undef X
-    if (g.in) {
-#define X(i, j)                                                                             \
-    if constexpr (i < MR && j < NV - 1) c##i##j = R::load(g.in[i] + j * lanes);             \
-    if constexpr (i < MR && j == NV - 1) c##i##j = R::load(g.in[i] + j * lanes, last);
-        HONE_SVE_GRID(X)
-#undef X
-    }
 #define X(j) [[maybe_unused]] const index_t o##j = j * lanes / width * g.b_panel + j * lanes % width;
     HONE_SVE_COLS(X)
 #undef X
-    const T* const* rows = g.rows;
-    for (index_t r = 0; r < g.runs; ++r, rows += MR) {
-        const T* b = g.b + g.start[r] * g.b_step;                           // (length, nr) in panels
-#define X(i) [[maybe_unused]] const T* a##i = rows[i < MR ? i : 0];
-        HONE_SVE_ROWS(X)
+    const T *first_a = g.a, *first_b = g.b, *in = g.in, *first_ahead = g.ahead;
+    T* out = g.out;
+    for (index_t tile = 0; tile < g.tiles; ++tile) {
+#define X(i, j) [[maybe_unused]] typename R::type c##i##j = R::zero();
+        HONE_SVE_GRID(X)
 #undef X
-        for (index_t p = 0; p < g.length; ++p, b += g.b_step) {
-#define X(j) [[maybe_unused]] const typename R::type b##j = j < NV ? R::load(b + o##j) : R::zero();
-            HONE_SVE_COLS(X)
+        if (in || g.in_rows) {
+#define X(i) [[maybe_unused]] const T* s##i = \
+        i >= MR ? nullptr : g.in_rows ? g.in_rows[row_of(i, MR, g.height)] : in + row_of(i, MR, g.height) * g.in_row;
+            HONE_SVE_ROWS(X)
 #undef X
-#define X(i, j) if constexpr (i < MR && j < NV) c##i##j = R::fma(R::set(a##i[p]), b##j, c##i##j);
+#define X(i, j)                                                                                       \
+    if constexpr (i < MR && j < NV - 1) c##i##j = R::load(s##i + j * lanes);                          \
+    if constexpr (i < MR && j == NV - 1) c##i##j = R::load(s##i + j * lanes, last);                   \
+    if constexpr (i < MR && j < NV) __builtin_prefetch(s##i + g.in_walk + j * lanes, 1);
             HONE_SVE_GRID(X)
 #undef X
+            in += g.in_walk;
         }
-    }
-#define X(i, j)                                                                             \
-    if constexpr (i < MR && j < NV - 1) R::store(g.out[i] + j * lanes, c##i##j);            \
-    if constexpr (i < MR && j == NV - 1) R::store(g.out[i] + j * lanes, c##i##j, last);
-    HONE_SVE_GRID(X)
+        const T* const* rows = g.rows;
+        const T* ahead = first_ahead;
+        index_t ahead_left = g.ahead_count;
+        for (index_t r = 0; r < g.runs; ++r) {
+            const T* b = rows ? first_b + g.start[r] * g.b_step : first_b;                            // (length, nr) in panels
+#define X(i) [[maybe_unused]] const index_t r##i = i < MR ? row_of(i, MR, g.height) : 0;                        \
+    [[maybe_unused]] const T* a##i = rows ? rows[r##i] : first_a + r##i * g.a_row;
+            HONE_SVE_ROWS(X)
 #undef X
+            if (rows) rows += g.height;
+            for (index_t p = 0; p < g.length;) {
+                index_t end = g.length;
+                if (ahead_left > 0) {
+                    for (int u = 0; u < 4; ++u, ahead += g.ahead_step) {
+                        for (index_t j = 0; j * width < NV * lanes; ++j) {
+                            if (g.ahead_strided) __builtin_prefetch(ahead + j * g.ahead_panel, 0, 2);
+                            else __builtin_prefetch(ahead + j * g.ahead_panel);
+                        }
+                    }
+                    ahead_left -= 4;
+                    end = p + 4 < g.length ? p + 4 : g.length;
+                }
+                for (; p < end; ++p, b += g.b_step) {
+#define X(j)                                                                                          \
+    [[maybe_unused]] const typename R::type b##j =                                                    \
+        j < NV - 1 ? R::load(b + o##j) : j == NV - 1 ? R::load(b + o##j, last) : R::zero();
+                    HONE_SVE_COLS(X)
+#undef X
+#define X(i, j) if constexpr (i < MR && j < NV) c##i##j = R::fma(R::set(a##i[p]), b##j, c##i##j);
+                    HONE_SVE_GRID(X)
+#undef X
+                }
+            }
+        }
+#define X(i) [[maybe_unused]] T* w##i = \
+        i >= MR ? nullptr : g.out_rows ? g.out_rows[row_of(i, MR, g.height)] : out + row_of(i, MR, g.height) * g.out_row;
+        HONE_SVE_ROWS(X)
+#undef X
+#define X(i, j)                                                                                       \
+    if constexpr (i < MR && j < NV - 1) R::store(w##i + j * lanes, c##i##j);                          \
+    if constexpr (i < MR && j == NV - 1) R::store(w##i + j * lanes, c##i##j, last);
+        HONE_SVE_GRID(X)
+#undef X
+        first_a += g.a_walk;
+        first_b += g.b_walk;
+        first_ahead += g.ahead_walk;
+        out += g.out_walk;
+    }
 }
 
 #undef HONE_SVE_GRID
