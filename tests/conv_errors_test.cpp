@@ -429,8 +429,8 @@ TEST_CASE("convolution errors: policies") {
           "policy.tile = 4 breaks the rule of validate<P>(); the limit is 0");
     check(planned_by({.isa = s, .tile = {0, 4}}), {code::bad_policy, argument::policy_tile, 4, 0},
           "policy.tile = 4 breaks the rule of validate<P>(); the limit is 0");
-    check(planned_by({.isa = s, .tile = {8, 4}}), {code::unsupported, argument::policy_tile, 4, 2},
-          "policy.tile = 4 is not supported; the nearest that is 2");
+    check(planned_by({.isa = s, .tile = {8, 4}}), {code::unsupported, argument::policy_tile, 4, 1},
+          "policy.tile = 4 is not supported; the nearest that is 1");
     check(planned_by({.isa = s, .tile = {4, 4}, .block = {.mc = 6}}), {code::bad_policy, argument::policy_mc, 6, 4},
           "policy.block.mc = 6 breaks the rule of validate<P>(); the limit is 4");
     check(planned_by({.isa = s, .tile = {4, 4}, .block = {.nc = 6}}), {code::bad_policy, argument::policy_nc, 6, 4},

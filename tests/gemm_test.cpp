@@ -267,16 +267,20 @@ TEST_CASE("B68 every line of kernels.def is a kernel with a body for each edge")
             CHECK(row.isa == id);
             CHECK(row.pack_lines != nullptr);
             CHECK(row.nr % row.lanes == 0);
+            const int registers = row.nr / row.lanes;
             for (index_t rows = 1; rows <= 2 * row.mr; ++rows) {
-                for (index_t left = rows; left > 0;) {
-                    const hone::detail::tile_run run = hone::detail::next_run(row, left);
-                    REQUIRE(run.count > 0);
-                    CHECK(run.height <= hone::detail::tile_heights[run.index]);
-                    for (int v = 0; v < row.nr / row.lanes; ++v) CHECK(row.micro[run.index][v] != nullptr);
-                    left -= run.count * run.height;
-                    CHECK(left >= 0);
+                for (int narrowest = 1; narrowest <= registers; ++narrowest) {
+                    for (index_t left = rows; left > 0;) {
+                        const hone::detail::tile_run run = hone::detail::next_run(row, left, narrowest);
+                        REQUIRE(run.count > 0);
+                        CHECK(run.height <= hone::detail::tile_heights[run.index]);
+                        for (int v = narrowest; v <= registers; ++v) CHECK(row.micro[run.index][v - 1] != nullptr);
+                        left -= run.count * run.height;
+                        CHECK(left >= 0);
+                    }
                 }
             }
+            CHECK(hone::detail::next_run(row, row.mr, registers).height == row.mr);
         }
     }
 }
@@ -1064,6 +1068,59 @@ TEST_CASE("caller's scratch: the exact size is enough for B beyond L1, of few ro
                     else with(id, m, by_columns, hone::identity, out);
                     if (first || !test::reproducible(id) || !test::reproducible(test::isas().front())) continue;
                     CHECK(std::memcmp(want.data(), c.data(), want.size() * sizeof(float)) == 0);
+                }
+            }
+        }
+    }
+}
+
+// At most four columns, or rows where B's columns are contiguous, have a kernel of their own on some ISAs.
+TEST_CASE("B20 B31 few columns and few rows, in guarded memory, to the bit") {
+    random_source source(12);
+    const hone::isa front = test::isas().front();
+    for (index_t few : {1, 2, 3, 4, 5}) {
+        for (index_t wide : {7, 8, 9, 31, 32, 33, 130, 300}) {
+            for (index_t k : {7, 8, 9, 10, 11, 12, 65, 1024}) {
+                if (test::quick() && (few + wide + k) % 7 != 0) continue;
+                guarded<float> tall(wide * k), narrow(k * few), c(wide * few);
+                std::vector<float> offsets(static_cast<std::size_t>(wide)), first, again;
+                for (index_t i = 0; i < wide * k; ++i) tall.data()[i] = source.value();
+                for (index_t i = 0; i < k * few; ++i) narrow.data()[i] = source.value();
+                for (float& x : offsets) x = source.value();
+                for (const bool swap : {false, true}) {
+                    const auto a = swap ? hone::row_major<const float>(narrow.data(), few, k) : hone::row_major<const float>(tall.data(), wide, k);
+                    const auto b = swap ? hone::col_major<const float>(tall.data(), k, wide) : hone::row_major<const float>(narrow.data(), k, few);
+                    const index_t m = swap ? few : wide, n = swap ? wide : few;
+                    for (int form = 0; form < 4; ++form) {
+                        const auto vc = form & 1 ? hone::col_major(c.data(), m, n) : hone::row_major(c.data(), m, n);
+                        for (hone::isa id : test::isas()) {
+                            INFO(hone::isa_name(id) << ' ' << m << 'x' << n << 'x' << k << " form " << form);
+                            for (index_t i = 0; i < m * n; ++i) c.data()[i] = nan_value;
+                            test::reverse_executor workers(form == 3 ? 3 : 1);
+                            const hone::context ctx{.executor = workers};
+                            const auto with = [&](const auto& epilogue) {
+                                const auto plan = hone::plan(hone::describe(a, b, vc), {.isa = id}, epilogue, ctx);
+                                REQUIRE(plan.status() == hone::status{});
+                                REQUIRE(plan->run(a, b, vc, epilogue, ctx) == hone::status{});
+                                again.assign(c.data(), c.data() + m * n);
+                                const hone::aligned_buffer held(static_cast<std::size_t>(plan->packed_bytes()));
+                                const std::span<std::byte> span(held.data(), held.size());
+                                REQUIRE(plan->pack(b, span) == hone::status{});
+                                REQUIRE(plan->run(a, *hone::packed_view::open(span), vc, epilogue, ctx) == hone::status{});
+                            };
+                            if (form & 2) with(hone::bias(std::span<const float>(offsets).first(static_cast<std::size_t>(n))) | hone::relu);
+                            else with(hone::identity);
+                            CHECK(tall.intact());
+                            CHECK(narrow.intact());
+                            CHECK(c.intact());
+                            const std::vector<float> got(c.data(), c.data() + m * n);
+                            CHECK(std::memcmp(got.data(), again.data(), got.size() * sizeof(float)) == 0);
+                            if (id == front) first = got;
+                            else if (test::reproducible(id) && test::reproducible(front)) {
+                                CHECK(std::memcmp(got.data(), first.data(), got.size() * sizeof(float)) == 0);
+                            }
+                        }
+                    }
                 }
             }
         }

@@ -89,13 +89,13 @@
 #define HONE_NATIVE_AVX512 0
 #endif
 
-// Around code that runs once in a process: GCC compiles it for size, in half the time.
+// Around code that decides and explains: GCC compiles it for size, in half the time.
 #if !HONE_CLANG && defined(__OPTIMIZE__)
-#define HONE_RUNS_ONCE_BEGIN HONE_PRAGMA(GCC push_options) HONE_PRAGMA(GCC optimize("Os"))
-#define HONE_RUNS_ONCE_END HONE_PRAGMA(GCC pop_options)
+#define HONE_FOR_SIZE_BEGIN HONE_PRAGMA(GCC push_options) HONE_PRAGMA(GCC optimize("Os"))
+#define HONE_FOR_SIZE_END HONE_PRAGMA(GCC pop_options)
 #else
-#define HONE_RUNS_ONCE_BEGIN
-#define HONE_RUNS_ONCE_END
+#define HONE_FOR_SIZE_BEGIN
+#define HONE_FOR_SIZE_END
 #endif
 
 #define HONE_INLINE inline __attribute__((always_inline))

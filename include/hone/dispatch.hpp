@@ -39,6 +39,8 @@ struct machine_state {
     isa_choice choice;
 };
 
+HONE_FOR_SIZE_BEGIN
+
 inline const machine_state& this_machine() {
     static const machine_state state = [] {
         machine_state s;
@@ -77,6 +79,8 @@ inline const kernel_list<T>& gemm_kernels(hone::isa id) {
     }();
     return lists.of[static_cast<int>(id)];
 }
+
+HONE_FOR_SIZE_END
 
 template <class T>
 inline depthwise_fn<T> depthwise_kernel(hone::isa id) {

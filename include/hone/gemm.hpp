@@ -92,12 +92,15 @@ struct gemm_decision {
     bool whole_rows = false;           // C is split along rows only
     bool far = false;                  // B is fetched ahead
     bool by_rank = false;              // rank updates instead of register tiles
+    narrow_side narrow = narrow_side::none;  // the kernel of few columns instead of register tiles
     bool pack_a = false, b_in_place = false, plain_stages = false, sums_in_c = false;
     bool tile_from_policy = false, block_from_policy = false, isa_from_policy = false;
     finish_fn<T> finish = nullptr;
 };
 
 inline constexpr strides dense(strides s, index_t cols) { return s == strides{} ? strides{cols, 1} : s; }
+
+HONE_FOR_SIZE_BEGIN
 
 template <class T>
 inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, const gemm_kernel<T>* fixed, finish_fn<T> finish,
@@ -181,6 +184,9 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     }
     d.far = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, size);
     d.by_rank = d.b_in_place && !d.pack_a && p.tile.mr == 0 && p.block.kc == 0 && prefers_rank(kn, desc.m, desc.n, desc.k);
+    if (!d.by_rank && !e.halves && p.tile.mr == 0 && p.block.kc == 0 && p.packing == packing::dynamic) {
+        d.narrow = narrow_side_of(kn, desc.m, desc.n, desc.k, desc.a.col == 1, desc.b.row == 1 && desc.b.col != 1, e.whole_rows);
+    }
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
     d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && (d.kc < desc.k || d.by_rank);
@@ -196,6 +202,8 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     return {};
 }
 
+HONE_FOR_SIZE_END
+
 template <class T>
 inline b_source source_of_b(const gemm_decision<T>& d, bool packed) {
     return packed ? b_source::packed_beforehand : d.b_in_place ? b_source::in_place : b_source::packed_each_call;
@@ -205,6 +213,12 @@ inline b_source source_of_b(const gemm_decision<T>& d, bool packed) {
 template <class T>
 inline index_t packed_columns(const gemm_decision<T>& d) {
     return d.half != 0 ? halved_columns(d.half, d.kernel.panel) : d.desc.n;
+}
+
+// Rows of packed weights are no columns that the kernel of few columns could read.
+template <class T>
+inline narrow_side narrow_of(const gemm_decision<T>& d, bool packed) {
+    return packed && d.narrow == narrow_side::rows ? narrow_side::none : d.narrow;
 }
 
 // Whether a task keeps sums in scratch before they go through the epilogue.
@@ -219,7 +233,8 @@ inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const p
     const index_t rows = ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows) * d.kernel.mr;
     const index_t cols = ceil_div(ceil_div(packed_columns(d), unit), p.cols) * unit;
     const bool by_rank = d.by_rank && !packed;
-    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.l1, d.pack_a, source_of_b(d, packed), keeps_sums(d, by_rank), d.half != 0, by_rank);
+    const narrow_side narrow = narrow_of(d, packed);
+    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.l1, d.pack_a, source_of_b(d, packed), keeps_sums(d, by_rank), d.half != 0, by_rank, narrow);
 }
 
 template <class T>
@@ -235,11 +250,14 @@ inline index_t scratch_of(const gemm_decision<T>& d, bool packed, int workers) {
     return task_scratch(d, packed, p).bytes() * p.rows * p.cols;
 }
 
+HONE_FOR_SIZE_BEGIN
+
 template <class T>
 inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     explanation e;
     const parts p = parts_of(d, packed, d.workers);
-    e.kernel = d.by_rank && !packed ? "gemm by rank updates" : "gemm";
+    const bool narrow = narrow_of(d, packed) != narrow_side::none;
+    e.kernel = narrow ? "gemm of few columns" : d.by_rank && !packed ? "gemm by rank updates" : "gemm";
     e.isa = d.kernel.isa;
     e.tile = {d.kernel.mr, d.kernel.nr};
     e.block = {static_cast<int>(d.mc), static_cast<int>(d.kc), static_cast<int>(d.nc)};
@@ -291,6 +309,8 @@ HONE_NOINLINE inline status pack_gemm(const gemm_decision<T>& d, const matrix_vi
     seal<T>(memory.data(), h);
     return {};
 }
+
+HONE_FOR_SIZE_END
 
 // Checks everything that needs the pointers, then runs. b is null where packed is given.
 template <bool MayThrow, class T, class C>
@@ -374,6 +394,7 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.pack_a = d.pack_a;
     job.source = source_of_b(d, b == nullptr);
     job.by_rank = d.by_rank && b != nullptr;
+    job.narrow = narrow_of(d, b == nullptr);
     job.sums_in_c = d.sums_in_c && (job.by_rank || d.kc < g.k);
     job.plain = d.plain_stages;
     job.finish = d.finish;

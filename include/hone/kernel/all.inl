@@ -1,4 +1,5 @@
 // Every body that an ISA whose registers are ordinary types compiles, in order.
 #include "gemm_micro.inl"
 #include "tiny_micro.inl"
+#include "narrow_micro.inl"
 #include "common.inl"

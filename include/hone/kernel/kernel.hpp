@@ -12,9 +12,9 @@ using tiny_fn = void (*)(const T* a, index_t a_row, const T* b, index_t b_row, T
 template <class T>
 using pack_lines_fn = void (*)(const T* src, index_t row_stride, index_t k, index_t panels, T* out, index_t out_panel);
 
-// The heights of the register tiles of a kernel: those that are not higher than its mr. Edges are sums of them, and three rows
-// run as four, of which two are one: more heights would be half more code, which every unit compiles, for one percent of a
-// matrix of 127 rows.
+// The heights of the register tiles of a kernel: those that are not higher than its mr; one that is no power of two comes at
+// full width only. Edges are sums of them, and three rows run as four, of which two are one: more heights would be half more
+// code, which every unit compiles, for one percent of a matrix of 127 rows.
 inline constexpr int tile_heights[] = {1, 2, 4, 6, 8, 12, 14, 16};
 inline constexpr int tile_height_count = 8;
 inline constexpr int max_registers = 4;  // widest tile, in registers
@@ -32,19 +32,20 @@ struct gemm_kernel {
     micro_fn<T> micro[tile_height_count][max_registers] = {};               // (height, registers of columns - 1) or null
     rank_fn<T> rank[2][2] = {};                                             // (rows - 1, one step or rank_steps) or null
     tiny_fn<T> tiny[2] = {};                                                // (registers of columns - 1) or null
+    narrow_fn<T> narrow = nullptr;                                          // few columns, or null
     pack_lines_fn<T> pack_lines = nullptr;                                  // whole panels of contiguous rows
 };
 
-// A run of equal tiles at the top of `left` rows.
+// A run of equal tiles at the top of `left` rows, of a height that comes with `narrowest` registers of columns and more.
 struct tile_run {
     int height = 1, index = 0;  // rows of each; which of tile_heights
     index_t count = 1;
 };
 template <class T>
-HONE_INLINE constexpr tile_run next_run(const gemm_kernel<T>& kn, index_t left) {
-    if (left == 3 && kn.micro[2][0]) return {3, 2, 1};
+HONE_INLINE constexpr tile_run next_run(const gemm_kernel<T>& kn, index_t left, int narrowest) {
+    if (left == 3 && kn.micro[2][narrowest - 1]) return {3, 2, 1};
     int i = tile_height_count - 1;
-    while (tile_heights[i] > left || !kn.micro[i][0]) --i;
+    while (tile_heights[i] > left || !kn.micro[i][narrowest - 1]) --i;
     const int height = tile_heights[i];
     return {height, i, left < 2 * height ? 1 : left / height};
 }

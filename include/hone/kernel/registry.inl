@@ -4,7 +4,10 @@ template <class T, int MR, int NV, int Height, int V>
 HONE_INLINE void fill_micro(gemm_kernel<T>& k) {
     constexpr int rows = tile_heights[Height];
     if constexpr (rows <= MR) {
-        if constexpr (every_height || rows == 1 || rows == MR) k.micro[Height][V - 1] = &gemm_micro<T, rows, V>;
+        constexpr bool power = (rows & (rows - 1)) == 0;
+        if constexpr (every_height ? power || (rows == MR && V == NV) : rows == 1 || rows == MR) {
+            k.micro[Height][V - 1] = &gemm_micro<T, rows, V>;
+        }
         if constexpr (V < NV) {
             fill_micro<T, MR, NV, Height, V + 1>(k);
         } else if constexpr (Height + 1 < tile_height_count) {
@@ -27,6 +30,7 @@ inline gemm_kernel<T> make_gemm_kernel() {
     if constexpr (has_tiny) {
         k.tiny[0] = &tiny_micro<T, 1>;
         k.tiny[1] = &tiny_micro<T, 2>;
+        k.narrow = &narrow_micro<T>;
     }
     if constexpr (every_height) {
         k.rank[0][0] = &rank_micro<T, 1, 1>;

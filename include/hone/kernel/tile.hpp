@@ -75,6 +75,20 @@ struct rank_tile {
 template <class T>
 using rank_fn = void (*)(const rank_tile<T>&);
 
+// One call of the kernel for few columns: out (rows, 4) = A (rows, k) * B (k, 4); rows are rounded up to 4 in out.
+template <class T>
+struct narrow_tile {
+    const T* a = nullptr;
+    index_t a_row = 0;                  // elements from one row to the next; a row is contiguous
+    const T* b = nullptr;               // 4 elements a step, zeros where there are fewer columns
+    index_t b_step = 0;
+    T* out = nullptr;                   // (round_up(rows, 4), 4) dense
+    index_t rows = 0, k = 0;
+};
+
+template <class T>
+using narrow_fn = void (*)(const narrow_tile<T>&);
+
 // One call of a depthwise micro-kernel: all channels of one output pixel.
 template <class T>
 struct depthwise_pixel {

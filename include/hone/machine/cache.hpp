@@ -33,7 +33,7 @@
 #include <unistd.h>
 #endif
 
-HONE_RUNS_ONCE_BEGIN
+HONE_FOR_SIZE_BEGIN
 namespace hone::inline HONE_ABI::machine {
 
 struct cache_level {
@@ -391,4 +391,4 @@ inline text_line caches_text(const cache_info& c) {
 }
 
 }  // namespace hone::inline HONE_ABI::machine::inline HONE_UNIT
-HONE_RUNS_ONCE_END
+HONE_FOR_SIZE_END

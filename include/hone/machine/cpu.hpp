@@ -38,7 +38,7 @@
 #include <unistd.h>
 #endif
 
-HONE_RUNS_ONCE_BEGIN
+HONE_FOR_SIZE_BEGIN
 namespace hone::inline HONE_ABI::machine {
 
 struct cpuid_registers {
@@ -301,4 +301,4 @@ inline text_line features_text(const cpu_features& f) {
 }
 
 }  // namespace hone::inline HONE_ABI::machine::inline HONE_UNIT
-HONE_RUNS_ONCE_END
+HONE_FOR_SIZE_END

@@ -164,7 +164,7 @@ inline void conv_block(const conv_job<T>& job, const phase_pixels& phase, index_
     for (index_t r = 0; r < kb.runs; ++r) mem.start[r] = (taps[2 * r] * job.x.taps + taps[2 * r + 1]) * job.ic + kb.channel;
     pixel p = phase.at(q0);
     for (index_t q = q0; q < q1;) {
-        const tile_run run = next_run(kn, q1 - q);
+        const tile_run run = next_run(kn, q1 - q, cols % kn.nr == 0 ? kn.nr / kn.lanes : 1);
         const int height = run.height;
         const bool to_tile = kb.last && !job.plain;
         unsigned char* out_rows[max_mr];                                                // (mr) column j0

@@ -25,6 +25,10 @@ namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
 // Where B comes from. In place: its rows are contiguous, and only a part panel at the end is packed.
 enum class b_source : unsigned char { packed_beforehand, packed_each_call, in_place };
 
+// Which side of the product is at most four wide and goes through the kernel for that: C's columns; or, where B's columns are
+// contiguous, C's rows, and the product is that of the transposed operands.
+enum class narrow_side : unsigned char { none, columns, rows };
+
 // What the nest is asked to do, checked and decided beforehand. All strides in elements.
 template <class T>
 struct gemm_job {
@@ -45,6 +49,7 @@ struct gemm_job {
     bool pack_a = false;
     b_source source = b_source::packed_each_call;
     bool by_rank = false;                                      // rank updates instead of register tiles
+    narrow_side narrow = narrow_side::none;                    // the kernel of few columns instead of register tiles
     bool sums_in_c = false;                                    // partial sums live in C between k blocks
     bool plain = false;                                        // the last k block stores C itself: no alpha, beta, stages
     finish_fn<T> finish = nullptr;
@@ -101,6 +106,8 @@ inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride
 // Tiles that a column walk leaves in the tile buffer for one epilogue pass after the other: enough to enter the kernel rarely.
 inline constexpr index_t tile_group = 4;
 
+inline constexpr index_t narrow_rows_at_once = 128;
+
 // Bytes of each part of one task's scratch, in the order they lie there; each part begins on a 64-byte line.
 struct gemm_scratch {
     index_t a = 0, b = 0, sums = 0, tile = 0;
@@ -110,8 +117,11 @@ struct gemm_scratch {
 template <class T>
 HONE_INLINE constexpr gemm_scratch gemm_scratch_of(const gemm_kernel<T>& kernel, index_t m, index_t n, index_t k, index_t mc,
                                                    index_t kc, index_t nc, index_t l1, bool pack_a, b_source b, bool sums, bool halves,
-                                                   bool by_rank) {
+                                                   bool by_rank, narrow_side narrow) {
     const index_t size = static_cast<index_t>(sizeof(T));
+    if (narrow != narrow_side::none) {
+        return {.b = round_up(4 * k * size, 64), .tile = round_up((2 * narrow_rows_at_once * 4 + panel_floor) * size, 64)};
+    }
     if (by_rank) return {.sums = sums ? round_up(m * round_up(n, panel_floor) * size, 64) : 0};
     const index_t mb = round_up(least(m, mc), kernel.mr), kb = least(k, kc), nb = round_up(least(n, nc), kernel.panel);
     gemm_scratch s;
@@ -221,7 +231,7 @@ public:
     }
 
 private:
-    HONE_INLINE bool one_tile() const { return next_run(kn, rows).height == rows; }
+    HONE_INLINE bool one_tile() const { return next_run(kn, rows, 1).height == rows; }
     HONE_INLINE int registers(index_t width) const { return static_cast<int>(ceil_div(width, kn.lanes)); }
     HONE_INLINE void call(const tile_run& run, index_t width) {
         mt.cols = static_cast<int>(width - (registers(width) - 1) * kn.lanes);
@@ -230,8 +240,9 @@ private:
 
     void by_rows(const even_tiles& across, index_t unit) {
         if (!one_tile()) b.once = false;
+        const bool even = across.long_tiles == across.tiles && cols == across.tiles * across.size * unit;
         for (index_t ir = 0; ir < rows;) {
-            const tile_run run = next_run(kn, rows - ir);
+            const tile_run run = next_run(kn, rows - ir, even ? registers(across.size * unit) : 1);
             mt.height = run.height;
             mt.a = a + ir * mt.a_row;
             index_t jr = 0;
@@ -271,7 +282,7 @@ private:
             const T* sliver = b.columns(jr, wide);
             fetch_from(jr + wide);
             for (index_t ir = 0; ir < rows;) {
-                tile_run run = next_run(kn, rows - ir);
+                tile_run run = next_run(kn, rows - ir, registers((wide - 1) % kn.nr + 1));
                 if (to_tile) run.count = least(run.count, tile_group);
                 mt.height = run.height;
                 mt.a = a + ir * mt.a_row;
@@ -359,6 +370,53 @@ inline void gemm_rank_task(const gemm_job<T>& g, range rows, range cols, std::by
     if (!g.plain) gemm_finish(g, rows.begin, static_cast<int>(m), cols.begin, n, t.out, t.out_row);
 }
 
+// At most four columns, or rows of the transposed product: the wide operand is read in place, the narrow one as (k, 4).
+template <class T>
+inline void gemm_narrow_task(const gemm_job<T>& g, range rows, range cols, std::byte* scratch) {
+    const bool swap = g.narrow == narrow_side::rows;
+    const index_t m = rows.end - rows.begin, n = cols.end - cols.begin, wide = swap ? n : m, few = swap ? m : n;
+    const index_t bytes = round_up(4 * g.k * static_cast<index_t>(sizeof(T)), 64);
+    T* quads = reinterpret_cast<T*>(scratch);                                           // (k, 4)
+    T* tile = reinterpret_cast<T*>(scratch + bytes);                                    // (narrow_rows_at_once, 4)
+    T* turned = tile + narrow_rows_at_once * 4;                                         // (4, narrow_rows_at_once)
+    narrow_tile<T> t;
+    t.k = g.k;
+    t.b = quads;
+    t.b_step = 4;
+    const T* a = g.a + rows.begin * g.a_row_stride;
+    if (!swap && g.packed) {
+        t.b = g.packed;
+        t.b_step = g.kernel->panel;
+    } else {
+        std::memset(static_cast<void*>(quads), 0, static_cast<std::size_t>(4 * g.k) * sizeof(T));
+        if (swap) pack_rows(a, g.a_col_stride, g.a_row_stride, g.k, few, quads, 4);
+        else pack_rows(g.b + cols.begin * g.b_col_stride, g.b_row_stride, g.b_col_stride, g.k, few, quads, 4);
+    }
+    t.a_row = swap ? g.b_col_stride : g.a_row_stride;
+    const T* first = swap ? g.b + cols.begin * g.b_col_stride : a;
+    for (index_t at = 0; at < wide; at += narrow_rows_at_once) {
+        t.rows = least(narrow_rows_at_once, wide - at);
+        t.a = first + at * t.a_row;
+        t.out = tile;
+        g.kernel->narrow(t);
+        if (swap) {
+            for (index_t j = 0; j < few; ++j) {
+                for (index_t i = 0; i < t.rows; ++i) turned[j * narrow_rows_at_once + i] = tile[4 * i + j];
+            }
+            gemm_finish(g, rows.begin, static_cast<int>(few), cols.begin + at, t.rows, turned, narrow_rows_at_once);
+        } else if (g.plain) {
+            T* c = reinterpret_cast<T*>(g.c) + (rows.begin + at) * g.c_row_stride + cols.begin;
+            for (index_t i = 0; i < t.rows; ++i, c += g.c_row_stride) {
+                for (index_t j = 0; j < few; ++j) c[j] = tile[4 * i + j];
+            }
+        } else {
+            for (index_t i = 0; i < t.rows; i += max_mr) {
+                gemm_finish(g, rows.begin + at + i, static_cast<int>(least(max_mr, t.rows - i)), cols.begin, few, tile + 4 * i, 4);
+            }
+        }
+    }
+}
+
 // A whole product of a few tiles, operands in place: C (m, n) = A (m, k) * B (k, n), rows contiguous.
 template <class T>
 inline void gemm_small_task(const gemm_kernel<T>& kn, index_t m, index_t n, index_t k, const T* a, index_t a_row, const T* b, index_t b_row,
@@ -377,7 +435,7 @@ inline void gemm_small_task(const gemm_kernel<T>& kn, index_t m, index_t n, inde
         mt.a = a;
         mt.out = c + j;
         for (index_t i = 0; i < m;) {
-            const tile_run run = next_run(kn, m - i);
+            const tile_run run = next_run(kn, m - i, regs);
             const index_t height = run.height, count = run.count;
             mt.height = run.height;
             mt.a_walk = height * a_row;
@@ -398,10 +456,11 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
     if (m <= 0 || n <= 0) return;
     if (g.by_rank && g.alpha != T(0) && g.k != 0) return gemm_rank_task(g, rows, cols, scratch);
+    if (g.narrow != narrow_side::none && g.alpha != T(0) && g.k != 0) return gemm_narrow_task(g, rows, cols, scratch);
     if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, reinterpret_cast<T*>(scratch));
     const bool several = g.k > g.kc;                                                    // more than one k block
     const bool keep = several && !g.sums_in_c;
-    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.l1, g.pack_a, g.source, keep, g.half != 0, false);
+    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.l1, g.pack_a, g.source, keep, g.half != 0, false, narrow_side::none);
     T* a_pack = reinterpret_cast<T*>(scratch);                                          // (mc, kc)
     T* b_pack = reinterpret_cast<T*>(scratch + s.a);                                    // (nc / panel, kc, panel)
     T* kept = reinterpret_cast<T*>(scratch + s.a + s.b);                                // (mc, nc)
@@ -418,8 +477,8 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
                 const bool first = pc == 0, last = pc + kb == g.k;
                 // Columns that need no copy: in place, all but a part panel at the end.
                 const index_t whole = g.source != b_source::in_place ? 0 : kn.masked ? nb : nb / kn.panel * kn.panel;
-                const T* from = g.b + pc * g.b_row_stride;
-                panels_of_b<T> placed{g, from + jc, kn.panel, g.b_row_stride};
+                const T* from = g.packed ? nullptr : g.b + pc * g.b_row_stride;
+                panels_of_b<T> placed{g, g.packed ? nullptr : from + jc, kn.panel, g.b_row_stride};
                 panels_of_b<T> packed{g, b_pack, kb * kn.panel, kn.panel, b_pack, from, kb, (jc + whole) / kn.panel,
                                       ie - io <= g.mc};                                 // (nb / panel, kb, panel)
                 placed.far = packed.far = g.far;

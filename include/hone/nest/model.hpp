@@ -23,7 +23,7 @@ HONE_INLINE double cover_cost(const gemm_kernel<T>& kn, index_t m, index_t n, in
     const index_t narrow = across.tiles - across.long_tiles;
     double sum = 0;
     for (index_t i = 0; i < m;) {
-        const tile_run run = next_run(kn, m - i);
+        const tile_run run = next_run(kn, m - i, narrow > 0 ? static_cast<int>(across.size - 1) : static_cast<int>(across.size));
         const int height = tile_heights[run.index];
         const index_t step = across.long_tiles * tile_cost(height, across.size) + narrow * tile_cost(height, across.size - 1);
         sum += static_cast<double>(run.count) *
@@ -79,6 +79,16 @@ HONE_INLINE bool place_b(const gemm_kernel<T>& k, index_t m, index_t n) {
 template <class T>
 HONE_INLINE bool prefers_rank(const gemm_kernel<T>& kn, index_t m, index_t n, index_t k) {
     return kn.rank[0][0] != nullptr && n >= 2 * kn.lanes && m <= 2 && k >= rank_steps;
+}
+
+// Which side goes through the kernel for at most four columns. With fewer than eight rows it would have nothing to overlap.
+template <class T>
+HONE_INLINE narrow_side narrow_side_of(const gemm_kernel<T>& kn, const index_t m, index_t n, index_t k, bool a_rows_contiguous,
+                                       bool b_columns_contiguous, bool whole_rows) {
+    if (!kn.narrow || k < 8) return narrow_side::none;
+    if (n <= 4 && m >= 8 && a_rows_contiguous) return narrow_side::columns;
+    if (m <= 4 && n >= 8 && b_columns_contiguous && !whole_rows) return narrow_side::rows;
+    return narrow_side::none;
 }
 
 // Whether the kernels ask for B ahead of time: where it lies beyond L2 and several tiles of rows wait for its first lines, or

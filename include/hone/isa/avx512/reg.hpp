@@ -29,6 +29,24 @@ struct reg<float> {
     static HONE_INLINE type set(float x) { return type{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
     static HONE_INLINE type load(const float* p) { return *reinterpret_cast<const anywhere*>(p); }
     static HONE_INLINE void store(float* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
+    // Four times four elements: the same four; one four after the other; of each four the element U. Vector types would say it,
+    // but GCC 12 goes through memory for what widens.
+    static HONE_INLINE type repeat(const float* p) { return merge(type{}, p, 0xffff); }
+    static HONE_INLINE type join(const float* p, const float* q, const float* r, const float* s) {
+        return merge(merge(merge(repeat(p), q, 0x00f0), r, 0x0f00), s, 0xf000);
+    }
+    static HONE_INLINE type merge(type v, const float* p, int lanes) {
+        const x86::f32x4 four = *reinterpret_cast<const x86::f32x4_anywhere*>(p);
+#if HONE_CLANG
+        return _mm512_mask_broadcast_f32x4(v, static_cast<tail>(lanes), four);
+#else
+        return __builtin_ia32_broadcastf32x4_512(four, v, static_cast<tail>(lanes));
+#endif
+    }
+    template <int U>
+    static HONE_INLINE type spread(type v) {
+        return __builtin_shufflevector(v, v, U, U, U, U, U + 4, U + 4, U + 4, U + 4, U + 8, U + 8, U + 8, U + 8, U + 12, U + 12, U + 12, U + 12);
+    }
     static HONE_INLINE tail make_tail(int n) { return static_cast<tail>((1u << n) - 1u); }  // n in 1 .. 16
 #if HONE_CLANG
     static HONE_INLINE type load(const float* p, tail t) { return _mm512_maskz_loadu_ps(t, p); }
