@@ -1033,7 +1033,7 @@ TEST_CASE("B20 B31 small products without a plan give the bits of planned ones, 
 // Blocks of B that L1 does not hold are packed a tile of columns at a time, in whatever order the tiles come; few rows take
 // rank updates where B lies in rows.
 TEST_CASE("caller's scratch: the exact size is enough for B beyond L1, of few rows and of many") {
-    const index_t n = 260, k = 700;
+    const index_t n = 261, k = 700;
     std::vector<float> a_values(130 * 700), b_values(static_cast<std::size_t>(n * k)), offsets(static_cast<std::size_t>(n));
     random_source source(9);
     for (float& x : a_values) x = source.value();
@@ -1044,8 +1044,9 @@ TEST_CASE("caller's scratch: the exact size is enough for B beyond L1, of few ro
         const auto va = hone::row_major<const float>(a_values.data(), m, k);
         const auto vb = by_columns ? hone::col_major<const float>(b_values.data(), k, n)
                                    : hone::row_major<const float>(b_values.data(), k, n);
-        c.assign(static_cast<std::size_t>(m * n), nan_value);
-        const auto vc = hone::row_major(c.data(), m, n);
+        guarded<float> held(m * n);
+        for (index_t i = 0; i < m * n; ++i) held.data()[i] = nan_value;
+        const auto vc = hone::row_major(held.data(), m, n);
         const auto plan = hone::plan(hone::describe(va, vb, vc), {.isa = id}, epilogue);
         REQUIRE(plan.status() == hone::status{});
         const index_t bytes = plan->scratch_bytes();
@@ -1054,6 +1055,8 @@ TEST_CASE("caller's scratch: the exact size is enough for B beyond L1, of few ro
         const hone::context ctx{.scratch = {bytes ? memory.data() : &none, static_cast<std::size_t>(bytes)}};
         REQUIRE(plan->run(va, vb, vc, epilogue, ctx) == hone::status{});
         CHECK(memory.intact());
+        CHECK(held.intact());
+        c.assign(held.data(), held.data() + m * n);
     };
     std::vector<float> want, c;
     for (const bool by_columns : {false, true}) {

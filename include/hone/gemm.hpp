@@ -189,7 +189,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     }
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
-    d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && (d.kc < desc.k || d.by_rank);
+    d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && d.kc < desc.k;
     d.workers = concurrency < 1 ? 1 : concurrency < max_workers ? concurrency : max_workers;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
     const index_t tiles = ceil_div(desc.m, kn.mr) * ceil_div(desc.n, kn.nr);
@@ -224,7 +224,7 @@ inline narrow_side narrow_of(const gemm_decision<T>& d, bool packed) {
 // Whether a task keeps sums in scratch before they go through the epilogue.
 template <class T>
 inline bool keeps_sums(const gemm_decision<T>& d, bool by_rank) {
-    return by_rank ? !d.plain_stages && !d.sums_in_c : d.kc < d.desc.k && !d.sums_in_c;
+    return by_rank ? !d.plain_stages : d.kc < d.desc.k && !d.sums_in_c;
 }
 
 template <class T>
@@ -273,7 +273,8 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
     e.why_tile = d.tile_from_policy ? "policy" : "covers the shape at least cost";
     e.why_block = d.block_from_policy ? "policy" : m.cache.l3_assumed ? "from caches, L3 assumed" : "from caches";
-    e.sums = !(d.by_rank && !packed) && d.kc >= d.desc.k ? "registers" : d.sums_in_c || d.plain_stages ? "C" : "scratch";
+    const bool by_rank = d.by_rank && !packed;
+    e.sums = by_rank ? (d.plain_stages ? "C" : "scratch") : narrow || d.kc >= d.desc.k ? "registers" : d.sums_in_c ? "C" : "scratch";
     e.scratch_bytes = scratch_of(d, packed, d.workers);
     return e;
 }
@@ -395,7 +396,7 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.source = source_of_b(d, b == nullptr);
     job.by_rank = d.by_rank && b != nullptr;
     job.narrow = narrow_of(d, b == nullptr);
-    job.sums_in_c = d.sums_in_c && (job.by_rank || d.kc < g.k);
+    job.sums_in_c = d.sums_in_c;
     job.plain = d.plain_stages;
     job.finish = d.finish;
     job.epilogue = epilogue;

@@ -2,4 +2,5 @@
 #include "gemm_micro.inl"
 #include "tiny_micro.inl"
 #include "narrow_micro.inl"
+#include "small.inl"
 #include "common.inl"

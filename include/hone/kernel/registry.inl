@@ -27,11 +27,7 @@ inline gemm_kernel<T> make_gemm_kernel() {
     k.nr = NV * k.lanes;
     k.masked = masked_loads;
     fill_micro<T, MR, NV, 0, 1>(k);
-    if constexpr (has_tiny) {
-        k.tiny[0] = &tiny_micro<T, 1>;
-        k.tiny[1] = &tiny_micro<T, 2>;
-        k.narrow = &narrow_micro<T>;
-    }
+    fill_small(k);
     if constexpr (every_height) {
         k.rank[0][0] = &rank_micro<T, 1, 1>;
         k.rank[0][1] = &rank_micro<T, 1, rank_steps>;

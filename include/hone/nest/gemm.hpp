@@ -352,7 +352,7 @@ inline void gemm_without_product(const gemm_job<T>& g, range rows, range cols, T
 template <class T>
 inline void gemm_rank_task(const gemm_job<T>& g, range rows, range cols, std::byte* scratch) {
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
-    const bool in_c = g.plain || g.sums_in_c;
+    const bool in_c = g.plain;  // the epilogue reads whole registers, which C does not have behind its last row
     rank_tile<T> t;
     t.cols = n;
     t.a_row = g.a_row_stride;

@@ -13,7 +13,7 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 64 / static_cast<int>(sizeof(T));
 
-inline constexpr bool has_tiny = true;
+inline constexpr bool small_kernels = true;
 inline constexpr bool every_height = true;  // tiles of all heights up to mr
 inline constexpr bool masked_loads = true;  // loads of part of a register cost what others cost
 

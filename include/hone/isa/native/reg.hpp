@@ -7,7 +7,7 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 4;
 
-inline constexpr bool has_tiny = false;
+inline constexpr bool small_kernels = false;
 inline constexpr bool every_height = !(HONE_X86 || HONE_ARM64);  // tiles of one row and of mr where native only stands in
 inline constexpr bool masked_loads = false;  // loads of part of a register cost what others cost
 

@@ -11,7 +11,7 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 16 / static_cast<int>(sizeof(T));
 
-inline constexpr bool has_tiny = false;
+inline constexpr bool small_kernels = false;
 inline constexpr bool every_height = true;  // tiles of all heights up to mr
 inline constexpr bool masked_loads = false;  // loads of part of a register cost what others cost
 

@@ -6,7 +6,7 @@ struct reg;
 template <class T>
 inline constexpr int epilogue_lanes = 4;
 
-inline constexpr bool has_tiny = false;
+inline constexpr bool small_kernels = false;
 inline constexpr bool every_height = false;  // tiles of one row and of mr: enough where nothing is won
 inline constexpr bool masked_loads = true;  // loads of part of a register cost what others cost
 

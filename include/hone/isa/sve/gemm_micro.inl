@@ -92,3 +92,7 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
 #undef HONE_SVE_GRID
 #undef HONE_SVE_ROWS
 #undef HONE_SVE_COLS
+
+// Sizeless registers cannot be the arrays that kernel/tiny_micro.inl keeps.
+template <class T>
+HONE_INLINE void fill_small(gemm_kernel<T>&) {}
