@@ -81,16 +81,20 @@ need_cmake() {
     [ -n "${CMAKE_GENERATOR:-}" ] || ! command -v ninja >/dev/null 2>&1 || export CMAKE_GENERATOR=Ninja
 }
 
+# forget_other FOLDER: one that another generator or checkout made is of no use to this one.
+forget_other() {
+    if [ -f "$1/CMakeCache.txt" ]; then
+        grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$1/CMakeCache.txt" &&
+            grep -qxF "CMAKE_GENERATOR:INTERNAL=${CMAKE_GENERATOR:-Unix Makefiles}" "$1/CMakeCache.txt" ||
+            rm -rf "$1"
+    fi
+}
+
 # configure_and_build FOLDER cmake-argument…
 configure_and_build() {
     local folder=$1
     shift
-    # A folder that another generator or checkout made is of no use to this one.
-    if [ -f "$folder/CMakeCache.txt" ]; then
-        grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt" &&
-            grep -qxF "CMAKE_GENERATOR:INTERNAL=${CMAKE_GENERATOR:-Unix Makefiles}" "$folder/CMakeCache.txt" ||
-            rm -rf "$folder"
-    fi
+    forget_other "$folder"
     quietly cmake -S "$root" -B "$folder" -DCMAKE_BUILD_TYPE=Release "${fetch[@]}" "$@"
     quietly cmake --build "$folder" -j "$(job_count)"
 }

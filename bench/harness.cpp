@@ -333,6 +333,8 @@ private:
             double value = 0;
             if (f.what == summary::least_of_ceiling) {
                 value = hone->of_ceiling;
+            } else if (f.what == summary::least_of_bandwidth) {
+                value = hone->gbytes / hone->read_ceiling;
             } else {
                 const timing* best = best_peer(m, f.group);
                 if (best == nullptr || !missing_peers(s, m).empty()) return;

@@ -50,7 +50,7 @@ struct bench_case {
 
 // A figure over the cases of some sets in one group.
 struct summary {
-    enum kind { geomean_of_ratios, least_ratio, least_of_ceiling };
+    enum kind { geomean_of_ratios, least_ratio, least_of_ceiling, least_of_bandwidth };
     std::string name;  // "gemm_f32.plain.square.vs_best_peer.geomean"
     std::string suite, group;
     std::vector<std::string> sets;  // a case in any of them counts

@@ -182,7 +182,8 @@ use() {
 make_with() {
     local folder=$1
     shift
-    quietly "$where" cmake -G Ninja -S "$root" -B "$folder" "-DCMAKE_CXX_COMPILER=$cxx" -DHONE_INSTALL=OFF \
+    forget_other "$folder"
+    quietly "$where" cmake -S "$root" -B "$folder" "-DCMAKE_CXX_COMPILER=$cxx" -DHONE_INSTALL=OFF \
         -DHONE_WERROR=ON "$@" && quietly "$where" cmake --build "$folder" -j "$(job_count)"
 }
 
@@ -291,6 +292,7 @@ of_sid() { reproducible_cell "sid-g++, sid-clang++" "$2" --quick --compiler g++ 
 if [ $list = 0 ]; then
     need_cmake "the matrix" ninja-build libxsimd-dev catch2 libeigen3-dev || exit 1
     need "the matrix" qemu-user:qemu-x86_64 pkg-config:pkg-config || true
+    export CMAKE_GENERATOR=Ninja
 fi
 for compiler in g++ clang++-14 clang++-16 clang++-19 sid-g++ sid-clang++; do
     cell $compiler flags flags_cell

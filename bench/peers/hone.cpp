@@ -58,6 +58,20 @@ std::vector<entry> gemm(const gemm_problem& p) {
                       {},
                       weights->memory.data(),
                       weights->memory.size()});
+    if (p.m == 1) {  // the same B by columns: what a layer's weights are where rows are outputs
+        auto columns = std::make_shared<hone::aligned_buffer>(static_cast<std::size_t>(p.k * p.n) * sizeof(float));
+        auto* t = reinterpret_cast<float*>(columns->data());
+        for (long i = 0; i < p.k; ++i) {
+            for (long j = 0; j < p.n; ++j) t[j * p.k + i] = p.b[i * p.n + j];
+        }
+        const auto bt = hone::col_major<const float>(t, p.k, p.n);
+        result.push_back({"hone",
+                          "transposed",
+                          repeated([=, keep = columns] { (void)hone::gemm(a, bt, c); }),
+                          {},
+                          columns->data(),
+                          columns->size()});
+    }
     return result;
 }
 
