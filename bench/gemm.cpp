@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// f32 matrix products, row-major, one thread: "plain" operands, and "packed" with the weights b packed beforehand.
+// f32 and f64 matrix products, row-major, one thread: "plain" operands, and "packed" with the weights b packed beforehand.
 #include "problem.hpp"
 
 namespace bench {
@@ -44,17 +44,37 @@ constexpr shape shapes[] = {
     {"ragged", 513, 511, 257},
 };
 
+// A small shape has 64 sets of operands, each a line of 64 bytes behind another: their addresses differ, and of 32 x 32 x 32
+// they are 24 KiB together, which stay in L1.
+constexpr long sets_of_small = 64, line = 16;
+
+template <class T>
 struct operands {
-    explicit operands(const shape& s) : a(s.m * s.k), b(s.k * s.n), c(s.m * s.n) {
+    explicit operands(const shape& s)
+        : small(std::string(s.set) == "small"),
+          a(s.m * s.k + (small ? sets_of_small * line : 0)),
+          b(s.k * s.n + (small ? sets_of_small * line : 0)),
+          c(s.m * s.n + (small ? sets_of_small * line : 0)) {
         a.fill_random(1);
         b.fill_random(2);
     }
-    floats a, b, c;
+    std::vector<operand_set_of<T>> sets() {
+        std::vector<operand_set_of<T>> list;
+        // Odd steps: a, b and c come in three orders.
+        for (long i = 0; small && i < sets_of_small; ++i)
+            list.push_back({a.data() + i * line, b.data() + i * 29 % sets_of_small * line,
+                            c.data() + i * 37 % sets_of_small * line});
+        return list;
+    }
+    bool small;
+    numbers<T> a, b, c;
 };
 
-std::vector<expectation> expect(const shape& s, operands& o) {
+// The sums of doubles are as long as what they check, and err as much: their tolerance is for both.
+template <class T>
+std::vector<expectation> expect(const shape& s, operands<T>& o) {
     std::vector<expectation> result;
-    for (std::size_t at : sampled(o.c.size())) {
+    for (std::size_t at : sampled(static_cast<std::size_t>(s.m * s.n))) {
         const long i = static_cast<long>(at) / s.n, j = static_cast<long>(at) % s.n;
         double sum = 0, magnitude = 0;
         for (long p = 0; p < s.k; ++p) {
@@ -63,26 +83,30 @@ std::vector<expectation> expect(const shape& s, operands& o) {
             sum += term;
             magnitude += std::abs(term);
         }
-        result.push_back({at, sum, f32_tolerance(static_cast<double>(s.k), magnitude)});
+        const auto terms = static_cast<double>(s.k);
+        const double tolerance = sizeof(T) == 4 ? f32_tolerance(terms, magnitude) : 2 * f64_tolerance(terms, magnitude);
+        result.push_back({at, sum, tolerance});
     }
     return result;
 }
 
-bench_case make_case(const shape& s) {
+template <class T>
+bench_case make_case(const shape& s, std::vector<entry> (*peer::*how)(const gemm_problem_of<T>&)) {
     bench_case c;
-    c.suite = "gemm_f32";
+    c.suite = sizeof(T) == 4 ? "gemm_f32" : "gemm_f64";
     c.label = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
     c.sets = {s.set};
     if (std::string(s.set) == "square" && s.m >= 256) c.sets.push_back("cubes");
     c.flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-    c.needed_flops = c.flops;
+    // The ceiling is that of f32: a double takes the room of two.
+    c.needed_flops = sizeof(T) == 4 ? c.flops : 2 * c.flops;
     c.memory_bound = std::string(s.set) == "decode";
     c.in_quick = s.quick;
     c.extents = {{"m", static_cast<double>(s.m)}, {"n", static_cast<double>(s.n)}, {"k", static_cast<double>(s.k)}};
-    c.prepare = [s] {
-        auto o = std::make_shared<operands>(s);
-        const gemm_problem p{s.m, s.n, s.k, o->a.data(), o->b.data(), o->c.data()};
-        return contenders(&peer::gemm, p, o, o->c.data(), o->c.size(),
+    c.prepare = [s, how] {
+        auto o = std::make_shared<operands<T>>(s);
+        const gemm_problem_of<T> p{s.m, s.n, s.k, o->a.data(), o->b.data(), o->c.data(), o->sets()};
+        return contenders(how, p, o, o->c.data(), static_cast<std::size_t>(s.m * s.n),
                           std::make_shared<const std::vector<expectation>>(expect(s, *o)));
     };
     return c;
@@ -95,7 +119,7 @@ suite gemm_suite() {
     s.name = "gemm";
     s.id = "gemm_f32";
     s.needed_peers = {"openblas", "blis", "onednn", "eigen"};
-    for (const shape& one : shapes) s.cases.push_back(make_case(one));
+    for (const shape& one : shapes) s.cases.push_back(make_case<float>(one, &peer::gemm));
     const auto add = [&s](const std::string& name, const std::string& group, std::vector<std::string> sets,
                           summary::kind what) {
         s.summaries.push_back({s.id + "." + name, s.id, group, std::move(sets), what, {}});
@@ -109,6 +133,8 @@ suite gemm_suite() {
         // m = 1 is a product with a vector: what it is held against is of_bandwidth.
         s.summaries.back().only = [](const bench_case& c) { return c.label.substr(0, 2) != "1x"; };
     }
+    add("fixed.vs_libxsmm.min", "fixed", {"small"}, summary::least_ratio);
+    s.summaries.back().needed_peers = {"libxsmm"};
     add("small.vs_best_peer.geomean", "plain", {"small"}, summary::geomean_of_ratios);
     // Products of one row: B (k, n) by rows, packed, and by columns.
     for (const auto& [group, name] : {std::pair{"plain", "plain"}, {"packed", "packed"}, {"transposed", "transposed.strict"}}) {
@@ -116,6 +142,21 @@ suite gemm_suite() {
         s.summaries.back().name = std::string("gemv_f32.") + name + ".of_read_bandwidth";
         s.summaries.back().only = [](const bench_case& c) { return c.label.substr(0, 2) == "1x"; };
     }
+    return s;
+}
+
+suite gemm_f64_suite() {
+    suite s;
+    s.name = "gemm";
+    s.id = "gemm_f64";
+    s.needed_peers = {"openblas", "blis", "eigen"};  // oneDNN has no f64 on CPUs
+    const std::vector<std::string> sets = {"square", "bert", "resnet"};
+    for (const shape& one : shapes) {
+        for (const std::string& set : sets) {
+            if (set == one.set) s.cases.push_back(make_case<double>(one, &peer::gemm_f64));
+        }
+    }
+    s.summaries.push_back({s.id + ".plain.vs_best_peer.geomean", s.id, "plain", sets, summary::geomean_of_ratios, {}});
     return s;
 }
 

@@ -163,9 +163,9 @@ std::string peers_of(const measurement& m, const std::string& group) {
 
 // The needed peers that this case was not timed with. Which of them pack is the peers' own affair: the plain names
 // count.
-std::string missing_peers(const suite& s, const measurement& m) {
+std::string missing_peers(const std::vector<std::string>& needed, const measurement& m) {
     std::string list;
-    for (const std::string& name : s.needed_peers) {
+    for (const std::string& name : needed) {
         const bool seen = std::any_of(m.contenders.begin(), m.contenders.end(),
                                       [&](const timing& t) { return t.name == name && t.wrong.empty(); });
         if (!seen) list += (list.empty() ? "" : ",") + name;
@@ -254,7 +254,7 @@ public:
                 figure(name + ".of_ceiling", t.of_ceiling, s.result->invalid, "");
                 if (t.gbytes > 0) figure(name + ".of_bandwidth", t.gbytes / t.read_ceiling, s.result->invalid, "");
                 const timing* best = best_peer(*s.result, t.group);
-                if (best != nullptr && missing_peers(*s.of, *s.result).empty())
+                if (best != nullptr && missing_peers(s.of->needed_peers, *s.result).empty())
                     figure(name + ".vs_best_peer", t.gflops / best->gflops, s.result->invalid,
                            " best=" + best->name + " peers=" + peers_of(*s.result, t.group));
             }
@@ -337,7 +337,8 @@ private:
                 value = hone->gbytes / hone->read_ceiling;
             } else {
                 const timing* best = best_peer(m, f.group);
-                if (best == nullptr || !missing_peers(s, m).empty()) return;
+                const auto& needed = f.needed_peers.empty() ? s.needed_peers : f.needed_peers;
+                if (best == nullptr || !missing_peers(needed, m).empty()) return;
                 const std::string seen = peers_of(m, f.group);
                 if (peers.empty() || seen.size() < peers.size()) peers = seen;
                 value = hone->gflops / best->gflops;
@@ -380,6 +381,11 @@ private:
 double f32_tolerance(double terms, double magnitude) {
     constexpr double half_ulp = 5.9604644775390625e-08;  // 2^-24
     return 8 * half_ulp * std::sqrt(terms + 1) * magnitude + 1e-37;
+}
+
+double f64_tolerance(double terms, double magnitude) {
+    constexpr double half_ulp = 1.1102230246251565e-16;  // 2^-53
+    return 8 * half_ulp * std::sqrt(terms + 1) * magnitude + 1e-300;
 }
 
 int run_suites(std::vector<suite> suites, const options& how, int argc, char** argv) {

@@ -56,6 +56,7 @@ struct summary {
     std::vector<std::string> sets;  // a case in any of them counts
     kind what = geomean_of_ratios;
     std::function<bool(const bench_case&)> only;  // empty: all
+    std::vector<std::string> needed_peers{};       // empty: the suite's
 };
 
 struct suite {
@@ -66,9 +67,10 @@ struct suite {
     std::vector<std::string> needed_peers;  // a comparison without one of them is not printed
 };
 
-// Largest accepted error of a sum of `terms` products whose absolute values add up to `magnitude`, in f32: rounding
+// Largest accepted error of a sum of `terms` products whose absolute values add up to `magnitude`, in f32 or f64: rounding
 // errors add up like a random walk; 8 standard deviations.
 double f32_tolerance(double terms, double magnitude);
+double f64_tolerance(double terms, double magnitude);
 
 struct options {
     bool quick = false;
@@ -81,6 +83,7 @@ int run_suites(std::vector<suite> suites, const options& how, int argc, char** a
 
 // The suites.
 suite gemm_suite();
+suite gemm_f64_suite();
 suite conv_suite();
 
 }  // namespace bench

@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
     bench::options how;
     std::vector<bench::suite> all, chosen;
     all.push_back(bench::gemm_suite());
+    all.push_back(bench::gemm_f64_suite());
     all.push_back(bench::conv_suite());
     std::vector<std::string> rest{argv[0]};
     for (int i = 1; i < argc; ++i) {

@@ -16,17 +16,18 @@
 namespace bench {
 
 // 64-byte aligned, so that no contender gains from where an allocation fell.
-class floats {
+template <class T>
+class numbers {
 public:
-    explicit floats(long count)
+    explicit numbers(long count)
         : size_(static_cast<std::size_t>(count)),
-          data_(static_cast<float*>(std::aligned_alloc(64, (size_ * sizeof(float) + 127) / 64 * 64)), std::free) {
+          data_(static_cast<T*>(std::aligned_alloc(64, (size_ * sizeof(T) + 127) / 64 * 64)), std::free) {
         if (data_ == nullptr) std::abort();
         fill(0);
     }
-    float* data() { return data_.get(); }
+    T* data() { return data_.get(); }
     std::size_t size() const { return size_; }
-    void fill(float value) { std::fill_n(data_.get(), size_, value); }
+    void fill(T value) { std::fill_n(data_.get(), size_, value); }
     // Uniform in [-1, 1), the same on every machine.
     void fill_random(std::uint64_t seed) {
         std::uint64_t x = seed * 0x9e3779b97f4a7c15u + 1;
@@ -35,14 +36,15 @@ public:
             x ^= x >> 7;
             x ^= x << 17;
             data_.get()[i] =
-                static_cast<float>(static_cast<std::int64_t>(x >> 40) - (1 << 23)) / static_cast<float>(1 << 23);
+                static_cast<T>(static_cast<std::int64_t>(x >> 40) - (1 << 23)) / static_cast<T>(1 << 23);
         }
     }
 
 private:
     std::size_t size_;
-    std::unique_ptr<float, void (*)(void*)> data_;
+    std::unique_ptr<T, void (*)(void*)> data_;
 };
+using floats = numbers<float>;
 
 // What an element must be, in f64, and how far off it may be.
 struct expectation {
@@ -51,7 +53,8 @@ struct expectation {
 };
 
 // Empty when all elements of the result are numbers and those with an expectation are within it.
-inline std::string compare(const float* result, std::size_t size, const std::vector<expectation>& expected) {
+template <class T>
+std::string compare(const T* result, std::size_t size, const std::vector<expectation>& expected) {
     for (std::size_t i = 0; i < size; ++i)
         if (std::isnan(result[i])) return "element " + std::to_string(i) + " is NaN or was not written";
     for (const expectation& e : expected)
@@ -77,9 +80,9 @@ inline std::vector<std::size_t> sampled(std::size_t size) {
 
 // Every peer's entries for one problem. `output` is filled with NaN before a contender's first run: what it leaves out
 // shows.
-template <class Problem>
+template <class Problem, class T>
 std::vector<contender> contenders(std::vector<entry> (*peer::*how)(const Problem&), const Problem& problem,
-                                  std::shared_ptr<void> owner, float* output, std::size_t size,
+                                  std::shared_ptr<void> owner, T* output, std::size_t size,
                                   std::shared_ptr<const std::vector<expectation>> expected) {
     std::vector<contender> all;
     for (const peer& p : peers()) {
@@ -93,7 +96,7 @@ std::vector<contender> contenders(std::vector<entry> (*peer::*how)(const Problem
             auto run = std::make_shared<std::function<void(long)>>(std::move(e.run));
             c.run = [run, owner](long times) { (*run)(times); };
             c.check = [run, read = e.read, owner, output, size, expected] {
-                std::fill_n(output, size, std::numeric_limits<float>::quiet_NaN());
+                std::fill_n(output, size, std::numeric_limits<T>::quiet_NaN());
                 (*run)(1);
                 if (read) read();
                 return compare(output, size, *expected);

@@ -208,8 +208,8 @@ TEST_CASE("B71 a HONE_ISA that names nothing is reported, and the best runs") {
 }
 
 TEST_CASE("every ISA of this architecture has kernels") {
-    int gemm[hone::isa_count] = {}, depthwise[hone::isa_count] = {};
-#define HONE_GEMM(region, type, mr, registers) ++gemm[static_cast<int>(isa::region)];
+    int gemm[hone::isa_count] = {}, gemm_f64[hone::isa_count] = {}, depthwise[hone::isa_count] = {};
+#define HONE_GEMM(region, type, mr, registers) ++(std::is_same_v<type, double> ? gemm_f64 : gemm)[static_cast<int>(isa::region)];
 #define HONE_DEPTHWISE(region, type) ++depthwise[static_cast<int>(isa::region)];
 #include <hone/kernels.def>
     for (int i = 1; i < hone::isa_count; ++i) {
@@ -218,7 +218,9 @@ TEST_CASE("every ISA of this architecture has kernels") {
         REQUIRE(row != nullptr);
         CHECK((gemm[i] > 0) == row->compiled);
         CHECK((depthwise[i] > 0) == row->compiled);
+        CHECK((gemm_f64[i] > 0) == row->compiled);
         CHECK(gemm[i] <= 4);  // kernel_list holds as many
+        CHECK(gemm_f64[i] <= 4);
     }
     CHECK(gemm[0] + depthwise[0] == 0);
     CHECK(hone::detail::isa_row_of(isa::dynamic) == nullptr);
@@ -226,42 +228,47 @@ TEST_CASE("every ISA of this architecture has kernels") {
 
 // A registered tile keeps the rules that a tile given by a policy must keep.
 namespace {
+template <class T>
 constexpr hone::policy registered(isa id, int mr, int registers) {
-    const int lanes =
-        hone::detail::policy_lanes(id);  // 0: the length is not known here, and a policy cannot name the tile
+    // 0: the length is not known here, and a policy cannot name the tile.
+    const int lanes = hone::detail::policy_lanes(id, hone::dtype_of<T>);
     return lanes ? hone::policy{.isa = id, .tile = {mr, registers * lanes}} : hone::policy{.isa = id};
 }
 }  // namespace
-#define HONE_GEMM(region, type, mr, registers) static_assert(hone::validate<registered(isa::region, mr, registers)>());
+#define HONE_GEMM(region, type, mr, registers) \
+    static_assert(hone::validate<registered<type>(isa::region, mr, registers), type>());
 #include <hone/kernels.def>
 
-TEST_CASE("the kernels of every ISA that runs here, as registered") {
+namespace {
+template <class T>
+void check_as_registered() {
     struct row {
         isa id;
         int mr, registers;
+        bool of_type;
     };
     const row rows[] = {
-#define HONE_GEMM(region, type, mr, registers) {isa::region, mr, registers},
+#define HONE_GEMM(region, type, mr, registers) {isa::region, mr, registers, std::is_same_v<type, T>},
 #include <hone/kernels.def>
     };
     for (int i = 1; i < hone::isa_count; ++i) {
         const isa id = static_cast<isa>(i);
         CAPTURE(hone::isa_name(id));
-        const auto& list = hone::detail::gemm_kernels<float>(id);
+        const auto& list = hone::detail::gemm_kernels<T>(id);
         if (!hone::available(id)) {
             CHECK(list.count == 0);
             continue;
         }
         int at = 0;
         for (const row& r : rows) {
-            if (r.id != id) continue;
+            if (r.id != id || !r.of_type) continue;
             REQUIRE(at < list.count);
             const auto& k = list.row[at++];
             CHECK(k.isa == id);
             CHECK(k.mr == r.mr);
             CHECK(k.lanes > 0);
             CHECK(k.nr == r.registers * k.lanes);
-            const int fixed = hone::detail::policy_lanes(id);
+            const int fixed = hone::detail::policy_lanes(id, hone::dtype_of<T>);
             if (fixed != 0) CHECK(k.lanes == fixed);
             // Tile and panel are made for each other: a tile is whole panels or a whole part of one.
             CHECK((k.nr % k.panel == 0 || k.panel % k.nr == 0 || k.panel % k.lanes == 0));
@@ -275,8 +282,14 @@ TEST_CASE("the kernels of every ISA that runs here, as registered") {
             }
         }
         CHECK(at == list.count);
-        CHECK(hone::detail::depthwise_kernel<float>(id) != nullptr);
+        if (std::is_same_v<T, float>) CHECK(hone::detail::depthwise_kernel<float>(id) != nullptr);
     }
+}
+}  // namespace
+
+TEST_CASE("the kernels of every ISA that runs here, as registered") {
+    check_as_registered<float>();
+    check_as_registered<double>();
 }
 
 TEST_CASE("a plan for an ISA says which, and why") {

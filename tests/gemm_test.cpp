@@ -255,7 +255,8 @@ void spoil_a_with_nan(matrix<float>& a, matrix<float>&, matrix<float>&) {
 
 TEST_CASE("B68 every line of kernels.def is a kernel with a body for each edge") {
     int lines[hone::isa_count] = {};
-#define HONE_GEMM(region, type, mr, registers) ++lines[static_cast<int>(hone::isa::region)];
+#define HONE_GEMM(region, type, mr, registers) \
+    if (std::is_same_v<type, float>) ++lines[static_cast<int>(hone::isa::region)];
 #include <hone/kernels.def>
     for (hone::isa id : test::isas()) {
         const auto& list = hone::detail::gemm_kernels<float>(id);

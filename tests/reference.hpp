@@ -64,6 +64,12 @@ public:
     }
     // Uniform in [-1, 1), 24 significant bits.
     float value() { return static_cast<float>(static_cast<std::int32_t>(bits() >> 39) - (1 << 24)) * 0x1p-24f; }
+    // Uniform in [-1, 1), all significant bits of T.
+    template <class T>
+    T of() {
+        if constexpr (std::is_same_v<T, double>) return static_cast<double>(static_cast<std::int64_t>(bits()) >> 10) * 0x1p-53;
+        else return static_cast<T>(value());
+    }
     // Uniform in [low, high].
     index_t between(index_t low, index_t high) {
         return low + static_cast<index_t>(bits() % static_cast<std::uint64_t>(high - low + 1));
@@ -73,9 +79,10 @@ private:
     std::uint64_t state_;
 };
 
-// A float as stored: what the compiler may neither contract with its neighbours nor keep in more precision.
-inline float rounded(float x) {
-    volatile float stored = x;
+// A number as stored: what the compiler may neither contract with its neighbours nor keep in more precision.
+template <class T>
+T rounded(T x) {
+    volatile T stored = x;
     return stored;
 }
 
@@ -83,6 +90,10 @@ inline float rounded(float x) {
 inline bool same(float x, float y) {
     if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
     return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+}
+inline bool same(double x, double y) {
+    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
 }
 
 // |x - want| <= bound. NaN is near NaN only, an infinity only itself; a bound that is no number is a failure.
@@ -128,20 +139,50 @@ inline near_value dot(double alpha, const hone::matrix_view<const float>& a, con
     return r;
 }
 
+// The same of doubles, beside a product in long double, which is 11 bits longer on x86; elsewhere nothing asks for it, as all
+// instruction sets there have FMA and are compared to the bit. 2 k eps cover its own error.
+inline near_value dot(double alpha, const hone::matrix_view<const double>& a, const hone::matrix_view<const double>& b, double beta,
+                      double c, index_t i, index_t j) {
+    constexpr double eps64 = 0x1p-53;
+    long double sum = 0, size = 0;
+    if (alpha != 0) {
+        for (index_t p = 0; p < a.cols; ++p) {
+            const long double product = static_cast<long double>(*a.at(i, p)) * *b.at(p, j);
+            sum += product;
+            size += std::abs(product);
+        }
+    }
+    near_value r;
+    r.value = static_cast<double>((alpha != 0 ? alpha * sum : 0.0L) + (beta != 0 ? static_cast<long double>(beta) * c : 0.0L));
+    const double k = static_cast<double>(a.cols);
+    r.bound = (2 * k + 5) * eps64 * std::abs(alpha) * static_cast<double>(size) + (beta != 0 ? 5 * eps64 * std::abs(beta * c) : 0.0) +
+              (k + 2) * 0x1p-1074;
+    return r;
+}
+
 // The contract of numerics::strict: t is a chain of fused multiply-adds from +0 with k ascending, u = alpha * t, and
 // beta enters through one more. alpha and beta are what hone makes of the caller's double.
+template <class T>
+T strict_chain(double alpha, const hone::matrix_view<const T>& a, const hone::matrix_view<const T>& b, index_t i, index_t j) {
+    const T factor = static_cast<T>(alpha);
+    T t = 0;
+    if (factor == 0) return t;
+    for (index_t p = 0; p < a.cols; ++p) t = std::fma(*a.at(i, p), *b.at(p, j), t);
+    return a.cols == 0 || factor == 1 ? t : rounded(factor * t);
+}
 inline float strict_dot(double alpha, const hone::matrix_view<const float>& a, const hone::matrix_view<const float>& b,
                         index_t i, index_t j) {
-    const float factor = static_cast<float>(alpha);
-    float t = 0.0f;
-    if (factor == 0.0f) return t;
-    for (index_t p = 0; p < a.cols; ++p) t = std::fma(*a.at(i, p), *b.at(p, j), t);
-    return a.cols == 0 || factor == 1.0f ? t : rounded(factor * t);
+    return strict_chain<float>(alpha, a, b, i, j);
+}
+inline double strict_dot(double alpha, const hone::matrix_view<const double>& a, const hone::matrix_view<const double>& b,
+                         index_t i, index_t j) {
+    return strict_chain<double>(alpha, a, b, i, j);
 }
 inline float strict_sum(double beta, float c, float u) {
     const float factor = static_cast<float>(beta);
     return factor == 0.0f ? u : std::fma(factor, c, u);
 }
+inline double strict_sum(double beta, double c, double u) { return beta == 0 ? u : std::fma(beta, c, u); }
 
 // ---- memory
 // ----------------------------------------------------------------------------------------------------------
@@ -339,7 +380,7 @@ public:
         }
     }
     void fill(random_source& source) {
-        fill([&](index_t, index_t) { return static_cast<T>(source.value()); });
+        fill([&](index_t, index_t) { return source.of<T>(); });
     }
 
     // Remembers every byte; unchanged() and gaps_unchanged() compare with it.
@@ -464,11 +505,12 @@ struct kernel {
     }
 };
 
-// Every line of kernels.def that this machine can run.
-inline std::vector<kernel> kernels() {
+// Every line of kernels.def for T that this machine can run.
+template <class T = float>
+std::vector<kernel> kernels() {
     std::vector<kernel> list;
     for (hone::isa id : isas()) {
-        const auto& rows = hone::detail::gemm_kernels<float>(id);
+        const auto& rows = hone::detail::gemm_kernels<T>(id);
         for (int i = 0; i < rows.count; ++i)
             list.push_back({id, rows.row[i].mr, rows.row[i].nr, rows.row[i].lanes, rows.row[i].panel});
     }
@@ -476,9 +518,10 @@ inline std::vector<kernel> kernels() {
 }
 
 // One kernel of each instruction set: the first.
-inline std::vector<kernel> first_kernels() {
+template <class T = float>
+std::vector<kernel> first_kernels() {
     std::vector<kernel> list;
-    for (const kernel& k : kernels()) {
+    for (const kernel& k : kernels<T>()) {
         if (list.empty() || list.back().isa != k.isa) list.push_back(k);
     }
     return list;

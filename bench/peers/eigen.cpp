@@ -8,9 +8,9 @@
 namespace bench {
 namespace {
 
-using row_major = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-std::vector<entry> gemm(const gemm_problem& p) {
+template <class T>
+std::vector<entry> gemm(const gemm_problem_of<T>& p) {
+    using row_major = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     return {{"eigen",
              "plain",
              repeated([p] {
@@ -19,7 +19,7 @@ std::vector<entry> gemm(const gemm_problem& p) {
              }),
              {},
              p.b,
-             static_cast<std::size_t>(p.k * p.n) * sizeof(float)}};
+             static_cast<std::size_t>(p.k * p.n) * sizeof(T)}};
 }
 
 }  // namespace
@@ -33,7 +33,8 @@ std::vector<peer> eigen() {
     const std::string version = std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
                                 std::to_string(EIGEN_MINOR_VERSION);
 #endif
-    return {{"eigen", "Eigen " + version + ", " + all.substr(0, all.find(", ", all.find(',') + 1)), gemm, nullptr}};
+    const std::string isa = all.substr(0, all.find(", ", all.find(',') + 1));
+    return {{"eigen", "Eigen " + version + ", " + isa, gemm<float>, nullptr, gemm<double>}};
 }
 
 }  // namespace bench

@@ -25,7 +25,15 @@ struct packed_weights {
     hone::packed_view view;
 };
 
-std::vector<entry> gemm(const gemm_problem& p) {
+template <hone::shape S>
+void add_fixed(const gemm_problem& p, std::vector<entry>& result) {
+    if (p.m != S.m || p.n != S.n || p.k != S.k || p.sets.empty()) return;
+    const hone::fixed_gemm<S, hone::rows::dense> multiply;
+    result.push_back({"hone", "fixed", in_turn(p.sets, multiply), {}, nullptr, 0});
+}
+
+template <class T>
+std::vector<entry> gemm(const gemm_problem_of<T>& p) {
     std::vector<entry> result;
     const auto a = hone::row_major(p.a, p.m, p.k);
     const auto b = hone::row_major(p.b, p.k, p.n);
@@ -39,9 +47,18 @@ std::vector<entry> gemm(const gemm_problem& p) {
                       repeated([=] { (void)hone::gemm(a, b, c); }),
                       {},
                       p.b,
-                      static_cast<std::size_t>(p.k * p.n) * sizeof(float)});
+                      static_cast<std::size_t>(p.k * p.n) * sizeof(T)});
 
-    const auto plan = hone::plan(hone::gemm_desc{.m = p.m, .n = p.n, .k = p.k});
+    if constexpr (std::is_same_v<T, float>) {
+        add_fixed<hone::shape{4, 4, 4}>(p, result);
+        add_fixed<hone::shape{8, 8, 8}>(p, result);
+        add_fixed<hone::shape{16, 16, 16}>(p, result);
+        add_fixed<hone::shape{23, 23, 23}>(p, result);
+        add_fixed<hone::shape{32, 32, 32}>(p, result);
+        add_fixed<hone::shape{7, 13, 17}>(p, result);
+    }
+
+    const auto plan = hone::plan<T>(hone::gemm_desc{.m = p.m, .n = p.n, .k = p.k});
     if (!plan) {
         refused("plan", plan.status());
         return result;
@@ -59,12 +76,12 @@ std::vector<entry> gemm(const gemm_problem& p) {
                       weights->memory.data(),
                       weights->memory.size()});
     if (p.m == 1) {  // the same B by columns: what a layer's weights are where rows are outputs
-        auto columns = std::make_shared<hone::aligned_buffer>(static_cast<std::size_t>(p.k * p.n) * sizeof(float));
-        auto* t = reinterpret_cast<float*>(columns->data());
+        auto columns = std::make_shared<hone::aligned_buffer>(static_cast<std::size_t>(p.k * p.n) * sizeof(T));
+        auto* t = reinterpret_cast<T*>(columns->data());
         for (long i = 0; i < p.k; ++i) {
             for (long j = 0; j < p.n; ++j) t[j * p.k + i] = p.b[i * p.n + j];
         }
-        const auto bt = hone::col_major<const float>(t, p.k, p.n);
+        const auto bt = hone::col_major<const T>(t, p.k, p.n);
         result.push_back({"hone",
                           "transposed",
                           repeated([=, keep = columns] { (void)hone::gemm(a, bt, c); }),
@@ -113,6 +130,6 @@ std::vector<entry> conv(const conv_problem& p) {
 
 }  // namespace
 
-std::vector<peer> hone_itself() { return {{"hone", text(hone::explain().text()), gemm, conv}}; }
+std::vector<peer> hone_itself() { return {{"hone", text(hone::explain().text()), gemm<float>, conv, gemm<double>}}; }
 
 }  // namespace bench

@@ -16,6 +16,7 @@ constexpr long largest = 256;  // in m n k's cube root; above it one kernel with
 
 std::vector<entry> gemm(const gemm_problem& p) {
     if (p.m * p.n * p.k > largest * largest * largest) return {};
+    const std::vector<operand_set> sets = p.sets.empty() ? std::vector<operand_set>{{p.a, p.b, p.c}} : p.sets;
         // Column-major: c' = b' a'.
 #if LIBXSMM_VERSION_MAJOR >= 2
     const auto m = static_cast<libxsmm_blasint>(p.m), n = static_cast<libxsmm_blasint>(p.n),
@@ -27,13 +28,14 @@ std::vector<entry> gemm(const gemm_problem& p) {
     if (kernel == nullptr) return {};
     return {{"libxsmm",
              "fixed",
-             repeated([kernel, p] {
-                 libxsmm_gemm_param args{};
-                 args.a.primary = const_cast<float*>(p.b);
-                 args.b.primary = const_cast<float*>(p.a);
-                 args.c.primary = p.c;
-                 kernel(&args);
-             }),
+             in_turn(sets,
+                     [kernel](const float* a, const float* b, float* c) {
+                         libxsmm_gemm_param args{};
+                         args.a.primary = const_cast<float*>(b);
+                         args.b.primary = const_cast<float*>(a);
+                         args.c.primary = c;
+                         kernel(&args);
+                     }),
              {},
              nullptr,
              0}};
@@ -44,7 +46,8 @@ std::vector<entry> gemm(const gemm_problem& p) {
     const int flags = LIBXSMM_GEMM_FLAG_NONE, prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
     const libxsmm_smmfunction kernel = libxsmm_smmdispatch(n, m, k, &n, &k, &n, &one, &zero, &flags, &prefetch);
     if (kernel == nullptr) return {};
-    return {{"libxsmm", "fixed", repeated([kernel, p] { kernel(p.b, p.a, p.c); }), {}, nullptr, 0}};
+    return {{"libxsmm", "fixed", in_turn(sets, [kernel](const float* a, const float* b, float* c) { kernel(b, a, c); }), {},
+             nullptr, 0}};
 #endif
 }
 

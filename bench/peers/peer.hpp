@@ -9,13 +9,28 @@
 
 namespace bench {
 
-// c = a b, row-major and dense: a (m, k), b (k, n), c (m, n).
-struct gemm_problem {
-    long m = 0, n = 0, k = 0;
-    const float* a = nullptr;
-    const float* b = nullptr;
-    float* c = nullptr;
+// Operands of one product.
+template <class T>
+struct operand_set_of {
+    const T* a = nullptr;
+    const T* b = nullptr;
+    T* c = nullptr;
 };
+using operand_set = operand_set_of<float>;
+
+// c = a b, row-major and dense: a (m, k), b (k, n), c (m, n).
+template <class T>
+struct gemm_problem_of {
+    long m = 0, n = 0, k = 0;
+    const T* a = nullptr;
+    const T* b = nullptr;
+    T* c = nullptr;
+    // For kernels fixed to the shape, which a call of takes few nanoseconds: they are called with each of these in turn,
+    // so that no call finds the operands of the last. The first is a, b, c. Empty where the shape is not small.
+    std::vector<operand_set_of<T>> sets{};
+};
+using gemm_problem = gemm_problem_of<float>;
+using gemm_f64_problem = gemm_problem_of<double>;
 
 // out = relu(in * weights + bias), one image: in (h, w, ic), out (oh, ow, oc), weights (oc, ic / groups, kh, kw),
 // dense.
@@ -38,11 +53,27 @@ struct entry {
     std::size_t weight_bytes = 0;
 };
 
+// Calls f(a, b, c) with one set after the other; where they lie is nothing the compiler knows.
+template <class F>
+std::function<void(long)> in_turn(std::vector<operand_set> sets, F f) {
+    return [sets = std::move(sets), f = std::move(f)](long times) {
+        const operand_set* first = sets.data();
+        asm volatile("" : "+r"(first) : : "memory");
+        const operand_set *last = first + sets.size(), *at = first;
+        for (long i = 0; i < times; ++i) {
+            f(at->a, at->b, at->c);
+            if (++at == last) at = first;
+        }
+        asm volatile("" : : : "memory");
+    };
+}
+
 struct peer {
     std::string name;
     std::string what;  // version and, where the library tells, the kernels it chose
     std::vector<entry> (*gemm)(const gemm_problem&) = nullptr;
     std::vector<entry> (*conv)(const conv_problem&) = nullptr;
+    std::vector<entry> (*gemm_f64)(const gemm_f64_problem&) = nullptr;
 };
 
 // Each gives nothing when the library is not there. Only those that CMake found are compiled in.

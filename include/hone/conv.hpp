@@ -257,7 +257,7 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
         while (axes.stride[axis] > axes.reach(axis + 1)) ++axis;
         return {code::bad_stride, argument::output_stride, axes.stride[axis], axes.reach(axis + 1) + 1};
     }
-    if (status s = check_policy(p); !s.ok()) return s;
+    if (status s = check_policy(p, dtype_of<T>); !s.ok()) return s;
     if (status s = check_result_type(p, e); !s.ok()) return s;
     if (status s = check_isa(p.isa); !s.ok()) return s;
     const hone::isa id = resolve_isa(p.isa);

@@ -45,7 +45,7 @@ struct place {
     // p[row] in every lane: a vector with one element per row of C.
     template <class U>
     HONE_INLINE vec<T, W> rows(const U* p) const {
-        return vec<T, W>::set(static_cast<T>(p[row]));
+        return vec<T, W>::set(detail::element_as<T>(p[row]));
     }
     // v(row, col .. col + lanes).
     template <class U>
@@ -405,11 +405,13 @@ struct hard_swish_stage : unary_stage<hard_swish_stage> {
 };
 inline constexpr hard_swish_stage hard_swish{};
 
-// Stages with a second output of one number a row.
+// Stages with a second output of one number a row, of float or double.
+template <class U>
 struct row_output_stage : stage {
+    static_assert(std::is_same_v<U, float> || std::is_same_v<U, double>, "a row output is of float or double");
     static constexpr bool whole_rows = true;
-    float* out;
-    HONE_INLINE constexpr explicit row_output_stage(float* o) : out(o) {}
+    U* out;
+    HONE_INLINE constexpr explicit row_output_stage(U* o) : out(o) {}
     HONE_INLINE constexpr hone::status check(const epilogue_extent& e) const {
         if (out == nullptr && e.rows > 0 && e.cols > 0) return {code::null_pointer, argument::epilogue_vector, 0, e.rows};
         return detail::check_aligned(out, argument::epilogue_vector);
@@ -419,31 +421,41 @@ struct row_output_stage : stage {
 // A second output: the largest x of each row as it stands at this stage, out[row]. Any NaN in a row makes it NaN. The rows of
 // a convolution are its output pixels. out has as many elements as C has rows and must not overlap C; like C it is
 // unspecified where the call fails half-way. Work is split along rows only.
-struct row_max_stage : row_output_stage {
-    HONE_INLINE constexpr explicit row_max_stage(float* o) : row_output_stage(o) {}
+template <class U>
+struct row_max_stage : row_output_stage<U> {
+    using row_output_stage<U>::out;
+    HONE_INLINE constexpr explicit row_max_stage(U* o) : row_output_stage<U>(o) {}
     template <class V, class At>
     HONE_INLINE void operator()(V& x, const At& at) const {
         auto largest = at.col == 0 ? x[0] : static_cast<typename V::element>(out[at.row]);
         for (int i = 0; i < V::size && i < at.lanes; ++i) {
             if (!(x[i] <= largest) && largest == largest) largest = x[i];
         }
-        out[at.row] = static_cast<float>(largest);
+        out[at.row] = static_cast<U>(largest);
     }
 };
-HONE_INLINE constexpr row_max_stage row_max(float* out) { return row_max_stage(out); }
+template <class U>
+HONE_INLINE constexpr row_max_stage<U> row_max(U* out) {
+    return row_max_stage<U>(out);
+}
 
 // A second output: the sum of each row as it stands at this stage, out[row], as one chain of rounded additions from +0 over the
 // columns in ascending order. It costs an addition's latency (4 cycles) a column: little beside k of 256 and more.
-struct row_sum_stage : row_output_stage {
-    HONE_INLINE constexpr explicit row_sum_stage(float* o) : row_output_stage(o) {}
+template <class U>
+struct row_sum_stage : row_output_stage<U> {
+    using row_output_stage<U>::out;
+    HONE_INLINE constexpr explicit row_sum_stage(U* o) : row_output_stage<U>(o) {}
     template <class V, class At>
     HONE_INLINE void operator()(V& x, const At& at) const {
-        float sum = at.col == 0 ? 0.0f : out[at.row];
-        for (int i = 0; i < V::size && i < at.lanes; ++i) sum = sum + static_cast<float>(x[i]);
+        U sum = at.col == 0 ? U(0) : out[at.row];
+        for (int i = 0; i < V::size && i < at.lanes; ++i) sum = sum + static_cast<U>(x[i]);
         out[at.row] = sum;
     }
 };
-HONE_INLINE constexpr row_sum_stage row_sum(float* out) { return row_sum_stage(out); }
+template <class U>
+HONE_INLINE constexpr row_sum_stage<U> row_sum(U* out) {
+    return row_sum_stage<U>(out);
+}
 
 // f(x[j]) * x[j + n / 2]: a gated linear unit over the two halves of the product's columns; C has n / 2 of them. f is a stage
 // that is a function of one number: gated(silu), gated(gelu), gated(sigmoid). Stages before it see all n columns, stages
@@ -501,6 +513,21 @@ template <std::copy_constructible F>
 HONE_INLINE constexpr map_stage<F> map(const F& f) {
     return map_stage<F>(f);
 }
+
+namespace detail {
+
+// Whether E throws nothing where the sums are of type T: a function of the user's own is only asked about the vectors it meets.
+template <class E, class T>
+inline constexpr bool nothrow_of = E::nothrow;
+template <class A, class B, class T>
+inline constexpr bool nothrow_of<chain<A, B>, T> = nothrow_of<A, T> && nothrow_of<B, T>;
+template <class F, class T>
+inline constexpr bool nothrow_of<gated_stage<F>, T> = nothrow_of<F, T>;
+template <class F>
+inline constexpr bool nothrow_of<map_stage<F>, double> =
+    std::is_nothrow_invocable_v<const F&, vec<double, 4>&, const place<double, 4>&>;
+
+}  // namespace detail
 
 }  // namespace hone::inline HONE_ABI
 

@@ -5,9 +5,10 @@
 //   hone::gemm(a, b, c, hone::bias(v) | hone::gelu);                       // with an epilogue
 //   hone::gemm(2.0, a, b, 1.0, c);                                         // with alpha and beta
 //   hone::gemm<p>(a, b, c);                                                // a policy fixed at compile time
-//   auto plan = hone::plan(hone::gemm_desc{.m = 64, .n = 256, .k = 512});  // decided once …
+//   auto plan = hone::plan(hone::gemm_desc{.m = 64, .n = 256, .k = 512});  // decided once …; of doubles: plan<double>(…)
 //   plan->run(a, b, c);                                                    // … run many times
 //
+// Elements: float or double, of A, B and the sums alike; C as well, or what store_as<T>() makes of it.
 // Shapes: A (m, k), B (k, n), C (m, n), or (m, n / 2) behind gated(); any row and column strides, of either sign, in elements.
 // Numbers (numerics strict): t is one chain of fused multiply-adds from +0 in ascending k; u = alpha == 1 ? t : alpha * t;
 //   v = beta == 0 ? u : fma(beta, C, u); then the stages in order, each operation rounded. Bitwise equal on every ISA with
@@ -135,7 +136,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     }
     if (e.halves && desc.n % 2 != 0) return {code::mismatch, argument::n, desc.n, desc.n + 1};
     if (e.halves && desc.beta != 0) return {code::unsupported, argument::beta, 1, 0};
-    if (status s = check_policy(p); !s.ok()) return s;
+    if (status s = check_policy(p, dtype_of<T>); !s.ok()) return s;
     if (status s = check_result_type(p, e); !s.ok()) return s;
     if (status s = check_isa(p.isa); !s.ok()) return s;
 
@@ -258,6 +259,7 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     const parts p = parts_of(d, packed, d.workers);
     const bool narrow = narrow_of(d, packed) != narrow_side::none;
     e.kernel = narrow ? "gemm of few columns" : d.by_rank && !packed ? "gemm by rank updates" : "gemm";
+    e.element = name(dtype_of<T>).data();
     e.isa = d.kernel.isa;
     e.tile = {d.kernel.mr, d.kernel.nr};
     e.block = {static_cast<int>(d.mc), static_cast<int>(d.kc), static_cast<int>(d.nc)};
@@ -418,7 +420,7 @@ class gemm_plan {
 public:
     using element = T;
     using stored = typename E::template stored<T>;  // what C holds
-    static constexpr bool nothrow = E::nothrow || !HONE_EXCEPTIONS;
+    static constexpr bool nothrow = detail::nothrow_of<E, T> || !HONE_EXCEPTIONS;
 
     // Bytes run() needs from context.scratch where its executor's concurrency() is `workers`; B packed beforehand or not.
     // Fewer workers can need more, as each has more to do: ask for every number that may occur.
@@ -455,9 +457,9 @@ namespace detail {
 // The plan of a run-time policy, or of a compile-time one, which instantiates its own ISA only.
 template <class T, policy P, class E>
 HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, const policy& p, const context& ctx) {
-    static_assert(std::is_same_v<T, float>, "hone::plan: the element type must be float");
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "hone::plan: the element type must be float or double");
     constexpr epilogue_traits traits = traits_of<E, T>();
-    static_assert(validate<P>());
+    static_assert(validate<P, T>());
     const fixed_choice<P, T, E> choice(p);
     return decide_gemm<T>(plan.d_, desc, p, choice.kernel(), choice.finish, traits, ctx.executor.concurrency());
 }
@@ -518,9 +520,10 @@ HONE_NOINLINE bool gemm_small(const matrix_view<const T>& a, const matrix_view<c
 // of a microsecond) and needs no cache.
 template <policy P = policy{}, class TA, class TB, class TC, is_stage E = identity_stage>
 HONE_INLINE status gemm(double alpha, const matrix_view<TA>& a, const matrix_view<TB>& b, double beta, const matrix_view<TC>& c,
-                        const E& epilogue = identity, const context& ctx = {}) noexcept(E::nothrow || !HONE_EXCEPTIONS) {
+                        const E& epilogue = identity, const context& ctx = {})
+    noexcept(detail::nothrow_of<E, std::remove_const_t<TA>> || !HONE_EXCEPTIONS) {
     using T = std::remove_const_t<TA>;
-    static_assert(std::is_same_v<T, float>, "hone::gemm: A must be a matrix_view of float");
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "hone::gemm: A must be a matrix_view of float or double");
     static_assert(std::is_same_v<T, std::remove_const_t<TB>>, "hone::gemm: A and B must have one element type");
     static_assert(std::is_same_v<TC, typename E::template stored<T>>,
                   "hone::gemm: C must have the element type of A, or that of the epilogue's store_as<T>()");
@@ -537,7 +540,8 @@ HONE_INLINE status gemm(double alpha, const matrix_view<TA>& a, const matrix_vie
 }
 template <policy P = policy{}, class TA, class TB, class TC, is_stage E = identity_stage>
 HONE_INLINE status gemm(const matrix_view<TA>& a, const matrix_view<TB>& b, const matrix_view<TC>& c, const E& epilogue = identity,
-                        const context& ctx = {}) noexcept(E::nothrow || !HONE_EXCEPTIONS) {
+                        const context& ctx = {})
+    noexcept(detail::nothrow_of<E, std::remove_const_t<TA>> || !HONE_EXCEPTIONS) {
     return gemm<P>(1.0, a, b, 0.0, c, epilogue, ctx);
 }
 

@@ -4,4 +4,5 @@
 
 #include "conv.hpp"
 #include "error.hpp"
+#include "fixed.hpp"
 #include "gemm.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// Does not compile: hone::gemm: A must be a matrix_view of float.
+// Does not compile: hone::gemm: A must be a matrix_view of float or double.
 #include <hone/gemm.hpp>
 
 #ifdef HONE_COMPILES
 using element = float;
 #else
-using element = int;
+using element = hone::bf16;
 #endif
 
 hone::status product(const element* a, const element* b, element* c) {

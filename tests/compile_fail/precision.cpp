@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Does not compile: policy.precision must be f32 or dynamic for a, b and accumulate, and for c f32, f64, bf16, f16
-// or dynamic.
+// Does not compile: policy.precision must be the operands' f32 or f64 or dynamic for a, b and accumulate, and for c f32, f64,
+// bf16, f16 or dynamic.
 #include <hone/gemm.hpp>
 
 #ifdef HONE_COMPILES

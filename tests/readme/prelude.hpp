@@ -14,6 +14,8 @@ extern hone::matrix_view<float> x, w13, h, w2, y;    // of a gated layer: (64, 1
 extern std::vector<float> v;                         // one element per column of C
 extern const float* temperature;                     // likewise
 extern std::vector<float> pixels, weights, joined;   // of a convolution
+extern std::vector<float> lefts, rights, products;   // of many small products
+inline constexpr std::size_t count = 1000;
 
 struct request {
     hone::matrix_view<const float> a;

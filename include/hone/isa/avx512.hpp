@@ -12,5 +12,6 @@
 #include "begin.hpp"
 #include "avx512/reg.hpp"
 #include "../kernel/all.inl"
+#include "avx512/row_groups.inl"
 #include "end.hpp"
 #endif

@@ -16,6 +16,7 @@
 #include "begin.hpp"
 #include "sve/reg.hpp"
 #include "sve/gemm_micro.inl"
+#include "sve/fixed_micro.inl"
 #include "../kernel/common.inl"
 #include "end.hpp"
 #endif

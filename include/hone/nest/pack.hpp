@@ -59,6 +59,30 @@ HONE_NOINLINE void pack_rows(const T* src, index_t row_stride, index_t col_strid
                 }
             }
         }
+    } else if constexpr (sizeof(T) == 8) {
+        if (row_stride == 1) {
+            for (; i + 4 <= rows; i += 4) {
+                index_t j = 0;
+                for (; j + 2 <= cols; j += 2) {
+                    quad q0, q1, q2, q3;
+                    __builtin_memcpy(&q0, src + i + (j + 0) * col_stride, 16);
+                    __builtin_memcpy(&q1, src + i + (j + 1) * col_stride, 16);
+                    __builtin_memcpy(&q2, src + i + 2 + (j + 0) * col_stride, 16);
+                    __builtin_memcpy(&q3, src + i + 2 + (j + 1) * col_stride, 16);
+                    const quad l01 = __builtin_shufflevector(q0, q1, 0, 2);
+                    const quad h01 = __builtin_shufflevector(q0, q1, 1, 3);
+                    const quad l23 = __builtin_shufflevector(q2, q3, 0, 2);
+                    const quad h23 = __builtin_shufflevector(q2, q3, 1, 3);
+                    __builtin_memcpy(out + (i + 0) * out_stride + j, &l01, 16);
+                    __builtin_memcpy(out + (i + 1) * out_stride + j, &h01, 16);
+                    __builtin_memcpy(out + (i + 2) * out_stride + j, &l23, 16);
+                    __builtin_memcpy(out + (i + 3) * out_stride + j, &h23, 16);
+                }
+                for (; j < cols; ++j) {
+                    for (index_t r = 0; r < 4; ++r) out[(i + r) * out_stride + j] = src[i + r + j * col_stride];
+                }
+            }
+        }
     }
     for (; i < rows; ++i) {
         for (index_t j = 0; j < cols; ++j) out[i * out_stride + j] = src[i * row_stride + j * col_stride];

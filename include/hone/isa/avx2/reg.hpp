@@ -41,3 +41,28 @@ struct reg<float> {
 #endif
     static HONE_INLINE void pin(type& v) { asm("" : "+x"(v)); }
 };
+
+template <>
+struct reg<double> {
+    using type = x86::f64x4;
+    using anywhere = x86::f64x4_anywhere;
+    using tail = x86::i64x4;
+    static HONE_INLINE constexpr int lanes() { return 4; }
+    static HONE_INLINE constexpr int panel() { return 8; }
+
+    static HONE_INLINE type zero() { return type{}; }
+    static HONE_INLINE type set(double x) { return type{x, x, x, x}; }
+    static HONE_INLINE type load(const double* p) { return *reinterpret_cast<const anywhere*>(p); }
+    static HONE_INLINE void store(double* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
+    static HONE_INLINE tail make_tail(int n) { return n > tail{0, 1, 2, 3}; }  // n in 1 .. 4
+#if HONE_CLANG
+    static HONE_INLINE type load(const double* p, tail t) { return _mm256_maskload_pd(p, reinterpret_cast<__m256i>(t)); }
+    static HONE_INLINE void store(double* p, type v, tail t) { _mm256_maskstore_pd(p, reinterpret_cast<__m256i>(t), v); }
+    static HONE_INLINE type fma(type a, type b, type c) { return _mm256_fmadd_pd(a, b, c); }
+#else
+    static HONE_INLINE type load(const double* p, tail t) { return __builtin_ia32_maskloadpd256(reinterpret_cast<const type*>(p), t); }
+    static HONE_INLINE void store(double* p, type v, tail t) { __builtin_ia32_maskstorepd256(reinterpret_cast<type*>(p), t, v); }
+    static HONE_INLINE type fma(type a, type b, type c) { return __builtin_ia32_vfmaddpd256(a, b, c); }
+#endif
+    static HONE_INLINE void pin(type& v) { asm("" : "+x"(v)); }
+};

@@ -62,3 +62,45 @@ struct reg<float> {
     // Keeps a value in a register: GCC would rather load B once more for every row of a small tile.
     static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
 };
+
+template <>
+struct reg<double> {
+    using type = x86::f64x8;
+    using anywhere = x86::f64x8_anywhere;
+    using tail = unsigned char;
+    static HONE_INLINE constexpr int lanes() { return 8; }
+    static HONE_INLINE constexpr int panel() { return 8; }
+
+    static HONE_INLINE type zero() { return type{}; }
+    static HONE_INLINE type set(double x) { return type{x, x, x, x, x, x, x, x}; }
+    static HONE_INLINE type load(const double* p) { return *reinterpret_cast<const anywhere*>(p); }
+    static HONE_INLINE void store(double* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
+    // Twice four elements, as of floats.
+    static HONE_INLINE type repeat(const double* p) { return merge(type{}, p, 0xff); }
+    static HONE_INLINE type join(const double* p, const double* q) { return merge(repeat(p), q, 0xf0); }
+    static HONE_INLINE type merge(type v, const double* p, int lanes) {
+        const x86::f64x4 four = *reinterpret_cast<const x86::f64x4_anywhere*>(p);
+#if HONE_CLANG
+        return _mm512_mask_broadcast_f64x4(v, static_cast<tail>(lanes), four);
+#else
+        return __builtin_ia32_broadcastf64x4_512(four, v, static_cast<tail>(lanes));
+#endif
+    }
+    template <int U>
+    static HONE_INLINE type spread(type v) {
+        return __builtin_shufflevector(v, v, U, U, U, U, U + 4, U + 4, U + 4, U + 4);
+    }
+    static HONE_INLINE tail make_tail(int n) { return static_cast<tail>((1u << n) - 1u); }  // n in 1 .. 8
+#if HONE_CLANG
+    static HONE_INLINE type load(const double* p, tail t) { return _mm512_maskz_loadu_pd(t, p); }
+    static HONE_INLINE void store(double* p, type v, tail t) { _mm512_mask_storeu_pd(p, t, v); }
+    static HONE_INLINE type fma(type a, type b, type c) { return _mm512_fmadd_pd(a, b, c); }
+#else
+    static HONE_INLINE type load(const double* p, tail t) { return __builtin_ia32_loadupd512_mask(p, zero(), t); }
+    static HONE_INLINE void store(double* p, type v, tail t) { __builtin_ia32_storeupd512_mask(p, v, t); }
+    static HONE_INLINE type fma(type a, type b, type c) {
+        return __builtin_ia32_vfmaddpd512_mask(a, b, c, static_cast<tail>(0xff), 4);  // 4: MXCSR's rounding
+    }
+#endif
+    static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
+};

@@ -2,46 +2,47 @@
 // other target xsimd has. Without FMA in the flags fma is a product and a sum, each rounded: results then differ from the
 // ISAs with FMA in the last bits, and explain() says so.
 template <class T>
-struct reg;
-
-template <class T>
-inline constexpr int epilogue_lanes = 4;
+inline constexpr int epilogue_lanes = 16 / static_cast<int>(sizeof(T));
 
 inline constexpr bool small_kernels = false;
 inline constexpr bool every_height = !(HONE_X86 || HONE_ARM64);  // tiles of one row and of mr where native only stands in
 inline constexpr bool masked_loads = false;  // loads of part of a register cost what others cost
 
-template <>
-struct reg<float> {
-    using type = xsimd::batch<float>;
+template <class T>
+struct reg {
+    using type = xsimd::batch<T>;
     using tail = int;
+    static constexpr int line = 64 / static_cast<int>(sizeof(T));
 
     static HONE_INLINE constexpr int lanes() { return static_cast<int>(type::size); }
-    static HONE_INLINE constexpr int panel() { return lanes() > 16 ? lanes() : 16; }
-    static HONE_INLINE type zero() { return type(0.0f); }
-    static HONE_INLINE type set(float x) { return type(x); }
-    static HONE_INLINE type load(const float* p) { return type::load_unaligned(p); }
-    static HONE_INLINE void store(float* p, type v) { v.store_unaligned(p); }
+    static HONE_INLINE constexpr int panel() { return lanes() > line ? lanes() : line; }
+    static HONE_INLINE type zero() { return type(T(0)); }
+    static HONE_INLINE type set(T x) { return type(x); }
+    static HONE_INLINE type load(const T* p) { return type::load_unaligned(p); }
+    static HONE_INLINE void store(T* p, type v) { v.store_unaligned(p); }
     static HONE_INLINE tail make_tail(int n) { return n; }
-    static HONE_INLINE type load(const float* p, tail n) { return n == lanes() ? load(p) : part(p, n); }
-    static HONE_INLINE void store(float* p, type v, tail n) {
+    static HONE_INLINE type load(const T* p, tail n) { return n == lanes() ? load(p) : part(p, n); }
+    static HONE_INLINE void store(T* p, type v, tail n) {
         if (n == lanes()) store(p, v);
         else part(p, v, n);
     }
     // Edges only: out of line, or each of a tile's rows would hold both loops.
-    static HONE_NOINLINE type part(const float* p, tail n) {
-        float lane[type::size] = {};
+    static HONE_NOINLINE type part(const T* p, tail n) {
+        T lane[type::size] = {};
         for (int i = 0; i < n; ++i) lane[i] = p[i];
         return type::load_unaligned(lane);
     }
-    static HONE_NOINLINE void part(float* p, type v, tail n) {
-        float lane[type::size];
+    static HONE_NOINLINE void part(T* p, type v, tail n) {
+        T lane[type::size];
         v.store_unaligned(lane);
         for (int i = 0; i < n; ++i) p[i] = lane[i];
     }
     static HONE_INLINE void pin(type&) {}
 #if HONE_NATIVE_AVX512
-    static HONE_INLINE type fma(type a, type b, type c) { return type(_mm512_fmadd_ps(a, b, c)); }
+    static HONE_INLINE type fma(type a, type b, type c) {
+        if constexpr (sizeof(T) == 4) return type(_mm512_fmadd_ps(a, b, c));
+        else return type(_mm512_fmadd_pd(a, b, c));
+    }
 #else
     static HONE_INLINE type fma(type a, type b, type c) { return xsimd::fma(a, b, c); }
 #endif

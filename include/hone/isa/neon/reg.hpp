@@ -44,3 +44,26 @@ struct reg<float> {
     static HONE_INLINE void pin(type& v) { asm("" : "+w"(v)); }
     static HONE_INLINE type fma(type a, type b, type c) { return vfmaq_f32(c, a, b); }
 };
+
+template <>
+struct reg<double> {
+    using type = float64x2_t;
+    using tail = int;
+
+    static HONE_INLINE constexpr int lanes() { return 2; }
+    static HONE_INLINE constexpr int panel() { return 8; }
+    static HONE_INLINE type zero() { return vdupq_n_f64(0.0); }
+    static HONE_INLINE type set(double x) { return vdupq_n_f64(x); }
+    static HONE_INLINE type load(const double* p) { return vld1q_f64(p); }
+    static HONE_INLINE void store(double* p, type v) { vst1q_f64(p, v); }
+    static HONE_INLINE tail make_tail(int n) { return n; }
+    static HONE_INLINE type load(const double* p, tail n) {
+        return n >= 2 ? vld1q_f64(p) : vld1q_lane_f64(p, vdupq_n_f64(0.0), 0);
+    }
+    static HONE_INLINE void store(double* p, type v, tail n) {
+        if (n >= 2) vst1q_f64(p, v);
+        else vst1q_lane_f64(p, v, 0);
+    }
+    static HONE_INLINE void pin(type& v) { asm("" : "+w"(v)); }
+    static HONE_INLINE type fma(type a, type b, type c) { return vfmaq_f64(c, a, b); }
+};

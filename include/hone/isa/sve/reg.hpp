@@ -34,3 +34,20 @@ struct reg<float> {
     static HONE_INLINE void store(float* p, type v, tail t) { svst1_f32(t, p, v); }
     static HONE_INLINE type fma(type a, type b, type c) { return svmla_f32_x(svptrue_b32(), c, a, b); }
 };
+
+template <>
+struct reg<double> {
+    using type = svfloat64_t;
+    using tail = svbool_t;
+
+    static HONE_INLINE int lanes() { return static_cast<int>(svcntd()); }
+    static HONE_INLINE int panel() { return lanes() > 8 || 8 % lanes() != 0 ? lanes() : 8; }
+    static HONE_INLINE type zero() { return svdup_n_f64(0.0); }
+    static HONE_INLINE type set(double x) { return svdup_n_f64(x); }
+    static HONE_INLINE type load(const double* p) { return svld1_f64(svptrue_b64(), p); }
+    static HONE_INLINE void store(double* p, type v) { svst1_f64(svptrue_b64(), p, v); }
+    static HONE_INLINE tail make_tail(int n) { return svwhilelt_b64_s32(0, n); }
+    static HONE_INLINE type load(const double* p, tail t) { return svld1_f64(t, p); }
+    static HONE_INLINE void store(double* p, type v, tail t) { svst1_f64(t, p, v); }
+    static HONE_INLINE type fma(type a, type b, type c) { return svmla_f64_x(svptrue_b64(), c, a, b); }
+};
