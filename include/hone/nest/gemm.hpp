@@ -428,8 +428,10 @@ inline void gemm_small_task(const gemm_kernel<T>& kn, index_t m, index_t n, inde
     mt.b_panel = kn.panel;
     mt.b_step = b_row;
     mt.out_row = c_row;
-    for (int j = 0; j < cols; j += kn.nr) {
-        const int width = cols - j < kn.nr ? cols - j : kn.nr, regs = (width + lanes - 1) / lanes;
+    const even_tiles across(ceil_div(n, lanes), kn.nr / lanes);
+    const int step = static_cast<int>(across.size) * lanes;                             // 64 columns are 32 and 32, not 48 and 16
+    for (int j = 0; j < cols; j += step) {
+        const int width = cols - j < step ? cols - j : step, regs = (width + lanes - 1) / lanes;
         mt.b = b + j;
         mt.cols = width - (regs - 1) * lanes;
         mt.a = a;
