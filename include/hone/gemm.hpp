@@ -216,6 +216,12 @@ inline index_t packed_columns(const gemm_decision<T>& d) {
     return d.half != 0 ? halved_columns(d.half, d.kernel.panel) : d.desc.n;
 }
 
+// Rank updates read B where it lies.
+template <class T>
+inline bool by_rank_of(const gemm_decision<T>& d, bool packed) {
+    return d.by_rank && !packed;
+}
+
 // Rows of packed weights are no columns that the kernel of few columns could read.
 template <class T>
 inline narrow_side narrow_of(const gemm_decision<T>& d, bool packed) {
@@ -233,7 +239,7 @@ inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const p
     const index_t unit = column_unit(d.kernel, d.half != 0);
     const index_t rows = ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows) * d.kernel.mr;
     const index_t cols = ceil_div(ceil_div(packed_columns(d), unit), p.cols) * unit;
-    const bool by_rank = d.by_rank && !packed;
+    const bool by_rank = by_rank_of(d, packed);
     const narrow_side narrow = narrow_of(d, packed);
     return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.l1, d.pack_a, source_of_b(d, packed), keeps_sums(d, by_rank), d.half != 0, by_rank, narrow);
 }
@@ -257,8 +263,8 @@ template <class T>
 inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     explanation e;
     const parts p = parts_of(d, packed, d.workers);
-    const bool narrow = narrow_of(d, packed) != narrow_side::none;
-    e.kernel = narrow ? "gemm of few columns" : d.by_rank && !packed ? "gemm by rank updates" : "gemm";
+    const bool narrow = narrow_of(d, packed) != narrow_side::none, by_rank = by_rank_of(d, packed);
+    e.kernel = narrow ? "gemm of few columns" : by_rank ? "gemm by rank updates" : "gemm";
     e.element = name(dtype_of<T>).data();
     e.isa = d.kernel.isa;
     e.tile = {d.kernel.mr, d.kernel.nr};
@@ -275,7 +281,6 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
     e.why_tile = d.tile_from_policy ? "policy" : "covers the shape at least cost";
     e.why_block = d.block_from_policy ? "policy" : m.cache.l3_assumed ? "from caches, L3 assumed" : "from caches";
-    const bool by_rank = d.by_rank && !packed;
     e.sums = by_rank ? (d.plain_stages ? "C" : "scratch") : narrow || d.kc >= d.desc.k ? "registers" : d.sums_in_c ? "C" : "scratch";
     e.scratch_bytes = scratch_of(d, packed, d.workers);
     return e;
@@ -396,7 +401,7 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.beta = static_cast<T>(g.beta);
     job.pack_a = d.pack_a;
     job.source = source_of_b(d, b == nullptr);
-    job.by_rank = d.by_rank && b != nullptr;
+    job.by_rank = by_rank_of(d, b == nullptr);
     job.narrow = narrow_of(d, b == nullptr);
     job.sums_in_c = d.sums_in_c;
     job.plain = d.plain_stages;

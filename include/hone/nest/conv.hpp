@@ -198,9 +198,8 @@ inline void conv_block(const conv_job<T>& job, const phase_pixels& phase, index_
             if (to_tile) mt.out = mem.tile;
             else if (kept) mt.out = kept;
             else mt.out_rows = pixels;
-            if (kb.first) mt.in = nullptr;
-            else if (kept) mt.in = kept;
-            else mt.in_rows = pixels;
+            if (!kb.first && kept) mt.in = kept;
+            if (!kb.first && !kept) mt.in_rows = pixels;
             if (!by_pixel) {
                 kn.micro[run.index][regs - 1](mt);
             } else {
