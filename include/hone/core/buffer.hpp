@@ -7,20 +7,40 @@
 #include <utility>
 
 #include "../config.hpp"
+#if HONE_LINUX
+#include <sys/mman.h>
+#endif
 
 namespace hone::inline HONE_ABI {
 
 inline constexpr std::size_t buffer_alignment = 64;  // bytes: a cache line, an AVX-512 register
 
-// Owns bytes that begin on a 64-byte boundary; null where the system had none to give. Movable, not copyable.
+namespace detail {
+
+// Buffers of at least a quarter of a huge page take whole ones, where the system has them for the asking. Small pages lie
+// anywhere in memory, so that some sets of L2 are asked for by more lines than they hold while others stay empty.
+inline constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+}  // namespace detail
+
+// Owns bytes that begin on a 64-byte boundary, from half a megabyte on huge pages; null where the system had none to give.
+// Movable, not copyable.
 class aligned_buffer {
 public:
     aligned_buffer() = default;
     HONE_INLINE explicit aligned_buffer(std::size_t bytes) {
-        const std::size_t rounded = (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+#if HONE_LINUX
+        const std::size_t unit = bytes < detail::huge_page / 4 ? buffer_alignment : detail::huge_page;
+#else
+        const std::size_t unit = buffer_alignment;
+#endif
+        const std::size_t rounded = (bytes + unit - 1) / unit * unit;
         if (bytes == 0 || rounded < bytes) return;
-        data_ = static_cast<std::byte*>(std::aligned_alloc(buffer_alignment, rounded));
+        data_ = static_cast<std::byte*>(std::aligned_alloc(unit, rounded));
         size_ = data_ ? bytes : 0;
+#if HONE_LINUX
+        if (data_ && unit == detail::huge_page) (void)madvise(data_, rounded, MADV_HUGEPAGE);
+#endif
     }
     HONE_INLINE aligned_buffer(aligned_buffer&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
     HONE_INLINE aligned_buffer& operator=(aligned_buffer&& o) noexcept {

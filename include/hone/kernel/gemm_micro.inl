@@ -73,11 +73,16 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
                     ahead_left -= 4;
                     end = p + 4 < length ? p + 4 : length;
                 }
-                for (; p < end; ++p, b += step) {
+                // Of four panels the last two have a pointer of their own, hidden from Clang, which would fold it back: three
+                // distances from one pointer are a register more, and a spill in Clang 14's 4 x 4 of doubles.
+                const T* upper = b + 2 * panel;
+                if constexpr (NV > 3 * per_panel) asm("" : "+r"(upper));
+                for (; p < end; ++p, b += step, upper += step) {
                     typename R::type bv[std::size_t{NV}];
                     HONE_UNROLL
                     for (int j = 0; j < NV; ++j) {
-                        const T* s = b + (j / per_panel) * panel + (j % per_panel) * R::lanes();
+                        const int q = j / per_panel;
+                        const T* s = (NV > 3 * per_panel && q > 1 ? upper + (q - 2) * panel : b + q * panel) + j % per_panel * R::lanes();
                         bv[j] = masked_loads && j == NV - 1 ? R::load(s, last) : R::load(s);
                         R::pin(bv[j]);
                     }
