@@ -30,6 +30,7 @@ struct gemm_kernel {
     int panel = 1;                                                          // columns of a panel of packed B
     bool masked = false;                                                    // no column of B beyond the last is read
     micro_fn<T> micro[tile_height_count][max_registers] = {};               // (height, registers of columns - 1) or null
+    micro_fn<T> packing = nullptr;                                          // the full tile that packs B on the way, or null
     rank_fn<T> rank[2][2] = {};                                             // (rows - 1, one step or rank_steps) or null
     tiny_fn<T> tiny[2] = {};                                                // (registers of columns - 1) or null
     narrow_fn<T> narrow = nullptr;                                          // few columns, or null

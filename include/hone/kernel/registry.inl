@@ -34,6 +34,7 @@ inline gemm_kernel<T> make_gemm_kernel() {
         k.rank[1][0] = &rank_micro<T, 2, 1>;
         k.rank[1][1] = &rank_micro<T, 2, rank_steps>;
     }
+    if constexpr (small_kernels) k.packing = &packing_micro<T, MR, NV>;
     k.pack_lines = &pack_lines<T>;
     return k;
 }

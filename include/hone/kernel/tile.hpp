@@ -48,6 +48,8 @@ struct micro_tile {
     const T* ahead = nullptr;           // what will be read of B next: ahead_count rows, ahead_step apart, of one line a panel
     index_t ahead_count = 0, ahead_step = 0, ahead_panel = 0, ahead_walk = 0;
     bool ahead_strided = false;         // these rows may share few sets of L1: L2 takes them
+    T* pack = nullptr;                  // packing_micro: the first panel that B is packed into
+    index_t pack_panel = 0;             // elements from one of these panels to the next
     index_t a_walk = 0, b_walk = 0, in_walk = 0, out_walk = 0;  // elements from one tile to the next
 };
 

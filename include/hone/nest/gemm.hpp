@@ -158,6 +158,15 @@ struct panels_of_b {
     HONE_INLINE const T* next(index_t j) const {
         return to ? from + (first * job.kernel->panel + j) : data + j / job.kernel->panel * panel;
     }
+    // Where a kernel is to pack columns [j, j + count), whole panels of contiguous rows; null where that is not for it to do.
+    HONE_INLINE T* claim(index_t j, index_t count) {
+        const index_t width = job.kernel->panel, p0 = j / width, p1 = ceil_div(j + count, width);
+        if (!to || job.b_col_stride != 1 || job.half != 0 || p0 < end) return nullptr;
+        if (once) origin = p0;
+        else if (p0 != end) return nullptr;
+        end = p1;
+        return to + (p0 - origin) * panel;
+    }
     HONE_INLINE const T* columns(index_t j, index_t count) {
         const index_t width = job.kernel->panel, p0 = j / width, p1 = ceil_div(j + count, width);
         if (to) {
@@ -226,7 +235,8 @@ public:
         const bool pairs = to_tile && g.half != 0;                                      // pairs of panels in one tile
         const index_t unit = pairs ? finish_width(kn, true) : least(kn.nr, kn.panel);
         const even_tiles across(ceil_div(cols, unit), pairs ? 1 : kn.nr / unit);
-        if (!to_tile && (one_tile() || k * cols <= g.l1)) by_rows(across, unit);
+        const bool long_rows = 4 * across.tiles > ceil_div(rows, kn.mr);               // else walks would be short
+        if (!to_tile && (one_tile() || (long_rows && k * cols <= g.l1))) by_rows(across, unit);
         else by_columns(across, unit);
     }
 
@@ -235,7 +245,7 @@ private:
     HONE_INLINE int registers(index_t width) const { return static_cast<int>(ceil_div(width, kn.lanes)); }
     HONE_INLINE void call(const tile_run& run, index_t width) {
         mt.cols = static_cast<int>(width - (registers(width) - 1) * kn.lanes);
-        kn.micro[run.index][registers(width) - 1](mt);
+        (mt.pack ? kn.packing : kn.micro[run.index][registers(width) - 1])(mt);
     }
 
     void by_rows(const even_tiles& across, index_t unit) {
@@ -279,39 +289,56 @@ private:
         index_t jr = 0;
         for (index_t j = 0; j < across.tiles; ++j) {
             const index_t wide = least((across.size - (j < across.long_tiles ? 0 : 1)) * unit, cols - jr);
+            // B that is not packed yet is read where it lies by the first tile, which packs it for the others.
+            const bool full = kn.masked ? wide > kn.nr - kn.lanes && wide <= kn.nr : wide == kn.nr;
+            mt.pack = kn.packing && full && rows >= 2 * kn.mr ? b.claim(jr, wide) : nullptr;
             const T* sliver = b.columns(jr, wide);
-            fetch_from(jr + wide);
-            for (index_t ir = 0; ir < rows;) {
+            index_t ir = 0;
+            mt.ahead_count = 0;
+            if (mt.pack) {
+                mt.b_step = g.b_row_stride;
+                mt.pack_panel = b.panel;
+                down_a_column(tile_run{kn.mr, 0, 1}, 0, jr, wide, b.next(jr));
+                mt.b_step = b.step;
+                mt.pack = nullptr;
+                ir = kn.mr;
+            }
+            fetch_from(jr + wide, rows - ir);
+            while (ir < rows) {
                 tile_run run = next_run(kn, rows - ir, registers((wide - 1) % kn.nr + 1));
                 if (to_tile) run.count = least(run.count, tile_group);
-                mt.height = run.height;
-                mt.a = a + ir * mt.a_row;
-                mt.a_walk = run.height * mt.a_row;
-                mt.in_walk = run.height * sums_row;
-                mt.out_row = to_tile ? finish_width(kn, g.half != 0) : sums_row;
-                mt.out_walk = run.height * mt.out_row;
-                mt.tiles = run.count;
-                for (index_t part = 0; part < wide; part += kn.nr) {                    // a pair of panels may be several tiles
-                    mt.b = sliver + part / kn.panel * b.panel + part % kn.panel;
-                    mt.in = chained ? sums + ir * sums_row + jr + part : nullptr;
-                    mt.out = to_tile ? tile + part : sums + ir * sums_row + jr + part;
-                    call(run, least(kn.nr, wide - part));
-                }
+                down_a_column(run, ir, jr, wide, sliver);
                 mt.ahead += run.count * mt.ahead_walk;
-                for (index_t t = 0; to_tile && t < run.count; ++t) {
-                    gemm_finish(g, i0 + ir + t * run.height, run.height, j0 + jr, wide, tile + t * mt.out_walk, mt.out_row);
-                }
                 ir += run.count * run.height;
             }
             jr += wide;
         }
     }
 
+    // A run of tiles from row ir on, of the `wide` columns that begin with jr; their B begins at `from`.
+    void down_a_column(const tile_run& run, index_t ir, index_t jr, index_t wide, const T* from) {
+        mt.height = run.height;
+        mt.a = a + ir * mt.a_row;
+        mt.a_walk = run.height * mt.a_row;
+        mt.in_walk = run.height * sums_row;
+        mt.out_row = to_tile ? finish_width(kn, g.half != 0) : sums_row;
+        mt.out_walk = run.height * mt.out_row;
+        mt.tiles = run.count;
+        for (index_t part = 0; part < wide; part += kn.nr) {                            // a pair of panels may be several tiles
+            mt.b = from + part / kn.panel * b.panel + part % kn.panel;
+            mt.in = chained ? sums + ir * sums_row + jr + part : nullptr;
+            mt.out = to_tile ? tile + part : sums + ir * sums_row + jr + part;
+            call(run, least(kn.nr, wide - part));
+        }
+        for (index_t t = 0; to_tile && t < run.count; ++t) {
+            gemm_finish(g, i0 + ir + t * run.height, run.height, j0 + jr, wide, tile + t * mt.out_walk, mt.out_row);
+        }
+    }
+
     // While the tiles of a column are computed a part of the next column's B is asked for in each. With many tiles its first
     // lines are soon there anyway.
-    HONE_INLINE void fetch_from(index_t jr) {
-        const index_t down = ceil_div(rows, kn.mr);
-        mt.ahead_count = 0;
+    HONE_INLINE void fetch_from(index_t jr, index_t rows_left) {
+        const index_t down = ceil_div(rows_left, kn.mr);
         if (!b.far || jr >= cols || down > 32) return;
         if (b.to && (g.b_col_stride != 1 || g.half != 0)) return;
         mt.ahead = b.next(jr);

@@ -68,11 +68,12 @@ inline blocking model_blocks(const machine::cache_info& c, int mr, int nr, index
     return {static_cast<int>(least(mc, 4096 / mr * mr)), static_cast<int>(kc), static_cast<int>(nc)};
 }
 
-// Whether B is read where it lies: packing reads and writes all of B once, reading it in place costs a page of address
-// translation per k and tile, so few rows of A are not worth the copy.
+// Whether B is read where it lies: packing writes all of B once, reading it in place costs a page of address translation per
+// k and tile, which is dear where the pages are too many to be remembered.
 template <class T>
-HONE_INLINE bool place_b(const gemm_kernel<T>& k, index_t m, index_t n) {
-    return (k.masked || n >= k.panel) && m <= 96;
+HONE_INLINE bool place_b(const machine::cache_info& c, const gemm_kernel<T>& kn, index_t m, index_t n, index_t k) {
+    const double bytes = static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(sizeof(T));
+    return (kn.masked || n >= kn.panel) && m <= (bytes > static_cast<double>(c.l3.bytes) / 4 ? 24 : 96);
 }
 
 // Whether rank updates do better than register tiles where B is read in place.
