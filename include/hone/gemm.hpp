@@ -91,7 +91,7 @@ struct gemm_decision {
     index_t half = 0;                  // the epilogue halves n to this many columns of C; else 0
     int workers = 1;
     bool whole_rows = false;           // C is split along rows only
-    bool far = false;                  // B is fetched ahead
+    bool far = false, far_in_place = false;  // B is fetched ahead, packed or in place
     bool by_rank = false;              // rank updates instead of register tiles
     narrow_side narrow = narrow_side::none;  // the kernel of few columns instead of register tiles
     bool pack_a = false, b_in_place = false, plain_stages = false, sums_in_c = false;
@@ -183,7 +183,8 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
             return {code::unsupported, argument::policy_packing, static_cast<index_t>(p.packing), p.packing == packing::none ? b : both};
         }
     }
-    d.far = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, size);
+    d.far = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, false);
+    d.far_in_place = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, true);
     d.by_rank = d.b_in_place && !d.pack_a && p.tile.mr == 0 && p.block.kc == 0 && prefers_rank(kn, desc.m, desc.n, desc.k);
     if (!d.by_rank && !e.halves && p.tile.mr == 0 && p.block.kc == 0 && p.packing == packing::dynamic) {
         d.narrow = narrow_side_of(kn, desc.m, desc.n, desc.k, desc.a.col == 1, desc.b.row == 1 && desc.b.col != 1, e.whole_rows);
@@ -382,7 +383,7 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.kc = d.kc;
     job.nc = d.nc;
     job.l1 = d.l1;
-    job.far = d.far;
+    job.far = source_of_b(d, b == nullptr) == b_source::in_place ? d.far_in_place : d.far;
     job.a = a.data;
     job.a_row_stride = g.a.row;
     job.a_col_stride = g.a.col;

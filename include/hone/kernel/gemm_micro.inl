@@ -101,6 +101,7 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
             for (int j = 0; j < NV - 1; ++j) R::store(to[i] + j * R::lanes(), c[i][j]);
             R::store(to[i] + (NV - 1) * R::lanes(), c[i][NV - 1], last);
         }
+        if (tile + 1 == g.tiles) return;  // a step further may lie outside of all memory
         first_a += g.a_walk;
         first_b += g.b_walk;
         first_ahead += g.ahead_walk;

@@ -154,9 +154,10 @@ struct panels_of_b {
     bool far = false;            // B is beyond L2: what comes next is asked for
     index_t origin = 0, end = 0; // the panels of the block that are packed now
 
-    // Where column j of the block is now.
-    HONE_INLINE const T* next(index_t j) const {
-        return to ? from + (first * job.kernel->panel + j) : data + j / job.kernel->panel * panel;
+    // Whether column j of the block is in panels, and where it is now.
+    HONE_INLINE bool in_panels(index_t j) const { return !to || (!once && j / job.kernel->panel < end); }
+    HONE_INLINE const T* now(index_t j) const {
+        return in_panels(j) ? data + j / job.kernel->panel * panel : from + (first * job.kernel->panel + j);
     }
     // Where a kernel is to pack columns [j, j + count), whole panels of contiguous rows; null where that is not for it to do.
     HONE_INLINE T* claim(index_t j, index_t count) {
@@ -291,6 +292,7 @@ private:
             const index_t wide = least((across.size - (j < across.long_tiles ? 0 : 1)) * unit, cols - jr);
             // B that is not packed yet is read where it lies by the first tile, which packs it for the others.
             const bool full = kn.masked ? wide > kn.nr - kn.lanes && wide <= kn.nr : wide == kn.nr;
+            const T* lies = b.now(jr);
             mt.pack = kn.packing && full && rows >= 2 * kn.mr ? b.claim(jr, wide) : nullptr;
             const T* sliver = b.columns(jr, wide);
             index_t ir = 0;
@@ -298,7 +300,7 @@ private:
             if (mt.pack) {
                 mt.b_step = g.b_row_stride;
                 mt.pack_panel = b.panel;
-                down_a_column(tile_run{kn.mr, 0, 1}, 0, jr, wide, b.next(jr));
+                down_a_column(tile_run{kn.mr, 0, 1}, 0, jr, wide, lies);
                 mt.b_step = b.step;
                 mt.pack = nullptr;
                 ir = kn.mr;
@@ -340,11 +342,12 @@ private:
     HONE_INLINE void fetch_from(index_t jr, index_t rows_left) {
         const index_t down = ceil_div(rows_left, kn.mr);
         if (!b.far || jr >= cols || down > 32) return;
-        if (b.to && (g.b_col_stride != 1 || g.half != 0)) return;
-        mt.ahead = b.next(jr);
+        const bool in_panels = b.in_panels(jr);
+        if (!in_panels && (g.b_col_stride != 1 || g.half != 0)) return;
+        mt.ahead = b.now(jr);
         mt.ahead_count = ceil_div(ceil_div(k, down), 4) * 4;
-        mt.ahead_step = b.to ? g.b_row_stride : b.step;
-        mt.ahead_panel = b.to ? kn.panel : b.panel;
+        mt.ahead_step = in_panels ? b.step : g.b_row_stride;
+        mt.ahead_panel = in_panels ? b.panel : kn.panel;
         mt.ahead_strided = mt.ahead_step != kn.panel;
         mt.ahead_walk = mt.ahead_count * mt.ahead_step;
     }

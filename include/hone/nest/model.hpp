@@ -34,7 +34,7 @@ HONE_INLINE double cover_cost(const gemm_kernel<T>& kn, index_t m, index_t n, in
 }
 
 // The kernel that covers (m, n) at least cost among those the policy's tile allows and the epilogue can use; the first of
-// equals. Null where there is none.
+// those within a percent. Null where there is none.
 template <class T>
 inline const gemm_kernel<T>* pick_gemm_kernel(const kernel_list<T>& list, const tile& wanted, index_t m, index_t n, index_t k, bool halves) {
     const gemm_kernel<T>* best = nullptr;
@@ -44,7 +44,7 @@ inline const gemm_kernel<T>* pick_gemm_kernel(const kernel_list<T>& list, const 
         if (wanted.mr != 0 && (wanted.mr != kn.mr || wanted.nr != kn.nr)) continue;
         if (halves && !can_halve(kn)) continue;
         const double cost = cover_cost(kn, m, n, k);
-        if (best == nullptr || cost < best_cost) {
+        if (best == nullptr || cost < 0.99 * best_cost) {
             best_cost = cost;
             best = &kn;
         }
@@ -57,11 +57,12 @@ inline const gemm_kernel<T>* pick_gemm_kernel(const kernel_list<T>& list, const 
 //   kc   a sliver of B (kc, nr) takes a fifth of L2 and streams through L1: nr elements a k step are 11 to 16 bytes a cycle,
 //        which the cores of the last ten years bring from L2 behind the multiply-adds. In L1, as in the paper, kc would be 200
 //        to 400, and C, which then comes back for every k block, costs more: 2048^3 on Zen 5 with kc of 256 0.72 of the
-//        ceiling, with 1024 0.88. One or two rows have so little of A that half of L1 holds all of k;
+//        ceiling, with 1024 0.88. Of doubles 512 are enough: mc is then twice as much, and B comes half as often. One or two
+//        rows have so little of A that half of L1 holds all of k;
 //   mc   A (mc, kc) takes half of L2;
 //   nc   B (kc, nc) takes half of L3.
 inline blocking model_blocks(const machine::cache_info& c, int mr, int nr, index_t m, int size) {
-    index_t kc = least(most(c.l2.bytes / 5 / (nr * size) / 8 * 8, 256), 1024);
+    index_t kc = least(most(c.l2.bytes / 5 / (nr * size) / 8 * 8, 256), 4096 / size);
     if (m <= 2) kc = most(kc, c.l1d.bytes / 2 / (most(m, 1) * size));
     const index_t mc = most(c.l2.bytes / 2 / (kc * size) / mr, 1) * mr;
     const index_t nc = least(most(c.l3.bytes / 2 / (kc * size) / nr, 1), 8192 / nr) * nr;
@@ -93,11 +94,13 @@ HONE_INLINE narrow_side narrow_side_of(const gemm_kernel<T>& kn, const index_t m
 }
 
 // Whether the kernels ask for B ahead of time: where it lies beyond L2 and several tiles of rows wait for its first lines, or
-// beyond L3. One or two rows are as fast as hardware's own prefetching, and slower for being in its way.
+// far beyond, where little of L3 is left for one of many guests. One or two rows are as fast as hardware's own prefetching,
+// and slower for being in its way; so are two or three tiles of rows over a B in place.
 template <class T>
-HONE_INLINE bool fetches_ahead(const machine::cache_info& c, const gemm_kernel<T>& kn, index_t m, index_t n, index_t k, index_t size) {
-    const double bytes = static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(size);
-    return bytes > static_cast<double>(c.l2.bytes) / 2 && (m > kn.mr || (m >= 4 && bytes > static_cast<double>(c.l3.bytes) / 2));
+HONE_INLINE bool fetches_ahead(const machine::cache_info& c, const gemm_kernel<T>& kn, index_t m, index_t n, index_t k, bool in_place) {
+    const double bytes = static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(sizeof(T));
+    if (m >= 3 && bytes > static_cast<double>(c.l3.bytes) / 4) return true;
+    return m > (in_place ? 3 : 1) * kn.mr && bytes > static_cast<double>(c.l2.bytes) / 2;
 }
 
 struct conv_blocks {

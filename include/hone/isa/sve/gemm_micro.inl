@@ -82,6 +82,7 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
     if constexpr (i < MR && j == NV - 1) R::store(w##i + j * lanes, c##i##j, last);
         HONE_SVE_GRID(X)
 #undef X
+        if (tile + 1 == g.tiles) return;  // a step further may lie outside of all memory
         first_a += g.a_walk;
         first_b += g.b_walk;
         first_ahead += g.ahead_walk;
