@@ -312,6 +312,11 @@ TEST_CASE("B23 address arithmetic that does not fit 64 bits") {
           "c.rows = 3" + limit);
     check(planned({.m = 1, .n = 4, .k = 3, .c = {1, INT64_MAX}}), {code::too_large, argument::c_cols, 4, most_bytes},
           "c.cols = 4" + limit);
+    // Elements of one view on either side of its first one, each a quarter of the address space away.
+    check(planned({.m = 3, .n = 2, .k = 3, .a = {INT64_MAX / 16, -INT64_MAX / 16}}),
+          {code::too_large, argument::a_rows, 3, most_bytes}, "a.rows = 3" + limit);
+    check(planned({.m = 3, .n = 3, .k = 2, .c = {-INT64_MAX / 16, INT64_MAX / 16 - 1}}),
+          {code::too_large, argument::c_rows, 3, most_bytes}, "c.rows = 3" + limit);
     CHECK(planned({.m = INT64_MAX, .n = 4, .k = 3}).code == code::too_large);
     CHECK(planned({.m = 3, .n = INT64_MAX, .k = 3}).code == code::too_large);
     CHECK(planned({.m = 3, .n = INT64_MAX, .k = 0}).code == code::too_large);

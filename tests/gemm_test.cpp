@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // gemm.hpp: the numbers of every kernel, bit for bit, and the memory it touches. Case names begin with the number of
 // the public report they come from.
-#include "reference.hpp"
+#include "gemm_harness.hpp"
 
 #include <memory>
-#include <optional>
 
+using test::around;
+using test::bitwise;
 using test::edge;
 using test::guarded;
 using test::index_t;
@@ -13,363 +14,26 @@ using test::kernel;
 using test::layout;
 using test::matrix;
 using test::random_source;
+using test::spoil_c_with_nan;
 
 namespace {
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
-// One product and everything about it that must not change a bit of the result.
-struct problem {
-    index_t m = 0, n = 0, k = 0;
-    double alpha = 1, beta = 0;
-    std::optional<layout> a{}, b{}, c{};  // left out: dense rows
-    hone::policy policy{};
-    hone::executor_ref executor{};
-    bool packed = false;     // B packed beforehand
-    index_t dynamic_m = -1;  // >= 0: the plan's bound
-    edge side = edge::end;
-    std::uint64_t seed = 1;
-    // Spoils operands after the random fill.
-    void (*spoil)(matrix<float>& a, matrix<float>& b, matrix<float>& c) = nullptr;
-
-    std::string text() const {
-        std::ostringstream s;
-        s << m << "x" << n << "x" << k << " alpha " << alpha << " beta " << beta << " isa "
-          << hone::isa_name(policy.isa) << " tile " << policy.tile.mr << "x" << policy.tile.nr << " block "
-          << policy.block.mc << "," << policy.block.kc << "," << policy.block.nc << (packed ? " packed B" : "") << " A "
-          << lay(a) << " B " << lay(b) << " C " << lay(c) << ", " << name(side);
-        return s.str();
-    }
-    static std::string lay(const std::optional<layout>& l) {
-        return l ? "(" + std::to_string(l->row) + ", " + std::to_string(l->col) + ")" : "dense";
-    }
-};
-
-bool bitwise(hone::isa id) { return test::reproducible(id == hone::isa::dynamic ? hone::active_isa() : id); }
-
-// Runs it in guarded memory. "" when every element is what the contract says, no gap, no operand and no guard was
-// touched. Where `out` is given, the elements of C are left there, row by row.
-std::string run(const problem& p, std::vector<float>* out = nullptr) {
-    const layout la = p.a.value_or(test::rows_of(p.k)), lb = p.b.value_or(test::rows_of(p.n)),
-                 lc = p.c.value_or(test::rows_of(p.n));
-    guarded<float> am(test::span_of(p.m, p.k, la), p.side), bm(test::span_of(p.k, p.n, lb), p.side),
-        cm(test::span_of(p.m, p.n, lc), p.side);
-    matrix<float> a(am, p.m, p.k, la), b(bm, p.k, p.n, lb), c(cm, p.m, p.n, lc);
-    random_source source(p.seed);
-    a.fill(source);
-    b.fill(source);
-    c.fill(source);
-    if (p.spoil) p.spoil(a, b, c);
-    a.remember();
-    b.remember();
-    c.remember();
-
-    hone::gemm_desc desc{.m = p.m,
-                         .n = p.n,
-                         .k = p.k,
-                         .a = {la.row, la.col},
-                         .b = {lb.row, lb.col},
-                         .c = {lc.row, lc.col},
-                         .alpha = p.alpha,
-                         .beta = p.beta};
-    if (p.dynamic_m >= 0) {
-        desc.m = p.dynamic_m;
-        desc.dynamic_m = true;
-    }
-    const hone::context ctx{.executor = p.executor};
-    const auto plan = hone::plan(desc, p.policy, hone::identity, ctx);
-    if (!plan) return "no plan: " + std::string(plan.status().message().view());
-    hone::status s;
-    if (p.packed) {
-        const hone::aligned_buffer memory(static_cast<std::size_t>(plan->packed_bytes()));
-        const std::span<std::byte> bytes(memory.data(), memory.size());
-        s = plan->pack(b.in(), bytes);
-        if (!s.ok()) return "not packed: " + std::string(s.message().view());
-        const auto opened = hone::packed_view::open(bytes);
-        if (!opened) return "not opened: " + std::string(opened.status().message().view());
-        if (!opened->verify().ok()) return "not verified";
-        s = plan->run(a.in(), *opened, c.view(), hone::identity, ctx);
-    } else {
-        s = plan->run(a.in(), b.in(), c.view(), hone::identity, ctx);
-    }
-    if (!s.ok()) return std::string(s.message().view());
-    if (!a.unchanged()) return "A was written, or memory around it";
-    if (!b.unchanged()) return "B was written, or memory around it";
-    if (!c.gaps_unchanged()) return "memory outside C was written";
-    const bool exact = bitwise(p.policy.isa);
-    for (index_t i = 0; i < p.m; ++i) {
-        for (index_t j = 0; j < p.n; ++j) {
-            const float got = c(i, j),
-                        want = test::strict_sum(p.beta, c.old(i, j), test::strict_dot(p.alpha, a.in(), b.in(), i, j));
-            bool right = test::same(got, want);
-            if (!exact && !right) {
-                const test::near_value v =
-                    test::dot(p.alpha, a.in(), b.in(), p.beta, static_cast<double>(c.old(i, j)), i, j);
-                right = test::near(static_cast<double>(got), v.value, v.bound);
-            }
-            if (out) out->push_back(got);
-            if (right) continue;
-            std::ostringstream text;
-            text.precision(9);
-            text << "C(" << i << ", " << j << ") is " << got << ", not " << want;
-            return text.str();
-        }
-    }
-    return "";
-}
-
-#define REQUIRE_RIGHT(...)                                \
-    do {                                                  \
-        const problem wanted_ = __VA_ARGS__;              \
-        const std::string wrong_ = run(wanted_);          \
-        if (!wrong_.empty())                              \
-            FAIL_CHECK(wanted_.text() << ": " << wrong_); \
-        else                                              \
-            SUCCEED();                                    \
-    } while (false)
-
-// Extents around the multiples of a tile.
-std::vector<index_t> around(index_t unit) {
-    std::vector<index_t> list = {1, 2, unit - 1, unit, unit + 1, 2 * unit - 1, 2 * unit, 2 * unit + 1};
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    std::erase_if(list, [](index_t x) { return x < 1; });
-    return list;
-}
-
-std::vector<index_t> all_to(index_t last) {
-    std::vector<index_t> list;
-    for (index_t i = 0; i <= last; ++i) list.push_back(i);
-    return list;
-}
-
-// Sums after 0, 1, 2 … k steps of every chain of A (m, k) B (k, n): the reference of all smaller products at once.
-class chains {
-public:
-    chains(const hone::matrix_view<const float>& a, const hone::matrix_view<const float>& b) : m_(a.rows), n_(b.cols) {
-        t_.resize(static_cast<std::size_t>((a.cols + 1) * m_ * n_), 0.0f);
-        size_.resize(t_.size(), 0.0);
-        exact_.resize(t_.size(), 0.0);
-        for (index_t p = 0; p < a.cols; ++p) {
-            for (index_t i = 0; i < m_; ++i) {
-                for (index_t j = 0; j < n_; ++j) {
-                    const float x = *a.at(i, p), y = *b.at(p, j);
-                    const double product = static_cast<double>(x) * static_cast<double>(y);
-                    t_[at(p + 1, i, j)] = std::fma(x, y, t_[at(p, i, j)]);
-                    exact_[at(p + 1, i, j)] = exact_[at(p, i, j)] + product;
-                    size_[at(p + 1, i, j)] = size_[at(p, i, j)] + std::abs(product);
-                }
-            }
-        }
-    }
-    float sum(index_t k, index_t i, index_t j) const { return t_[at(k, i, j)]; }
-    double exact(index_t k, index_t i, index_t j) const { return exact_[at(k, i, j)]; }
-    double size(index_t k, index_t i, index_t j) const { return size_[at(k, i, j)]; }
-
-private:
-    std::size_t at(index_t k, index_t i, index_t j) const { return static_cast<std::size_t>((k * m_ + i) * n_ + j); }
-    index_t m_, n_;
-    std::vector<float> t_;
-    std::vector<double> exact_, size_;
-};
-
-// All m of `ms`, n of `ns` and k of `ks` with one kernel, each twice: C = A B, and C = -1.5 A B + 0.5 C.
-std::string small_shapes(const kernel& kn, edge side, const std::vector<index_t>& ms, const std::vector<index_t>& ns,
-                         const std::vector<index_t>& ks, std::size_t& count) {
-    const index_t most_m = ms.back(), most_n = ns.back(), most_k = ks.back();
-    std::vector<float> a_all(static_cast<std::size_t>(most_m * most_k)),
-        b_all(static_cast<std::size_t>(most_k * most_n));
-    random_source source(static_cast<std::uint64_t>(kn.mr * 1000 + kn.nr));
-    for (float& x : a_all) x = source.value();
-    for (float& x : b_all) x = source.value();
-    const auto a_from = hone::row_major<const float>(a_all.data(), most_m, most_k);
-    const auto b_from = hone::row_major<const float>(b_all.data(), most_k, most_n);
-    const chains want(a_from, b_from);
-    constexpr index_t a_gap = 3, b_gap = 5, c_gap = 2;
-    guarded<float> am(most_m * (most_k + a_gap), side), bm(most_k * (most_n + b_gap), side),
-        cm(most_m * (most_n + c_gap), side);
-    const bool exact = bitwise(kn.isa);
-    for (index_t k : ks) {
-        for (index_t n : ns) {
-            matrix<float> b(bm, k, n, test::rows_of(n, b_gap));
-            b.fill([&](index_t p, index_t j) { return *b_from.at(p, j); });
-            b.remember();
-            for (index_t m : ms) {
-                matrix<float> a(am, m, k, test::rows_of(k, a_gap));
-                a.fill([&](index_t i, index_t p) { return *a_from.at(i, p); });
-                a.remember();
-                for (const bool plain : {true, false}) {
-                    matrix<float> c(cm, m, n, test::rows_of(n, c_gap));
-                    if (!plain) c.fill([&](index_t i, index_t j) { return static_cast<float>(i - 2 * j) * 0.37f; });
-                    c.remember();
-                    hone::gemm_desc desc = hone::describe(a.in(), b.in(), c.view());
-                    if (!plain) {
-                        desc.alpha = -1.5;
-                        desc.beta = 0.5;
-                    }
-                    const auto plan = hone::plan(desc, kn.policy());
-                    const hone::status s = plan ? plan->run(a.in(), b.in(), c.view()) : plan.status();
-                    ++count;
-                    std::ostringstream where;
-                    where << m << "x" << n << "x" << k << (plain ? "" : " with alpha and beta") << ", " << name(side)
-                          << ": ";
-                    if (!s.ok()) return where.str() + std::string(s.message().view());
-                    if (!c.gaps_unchanged()) return where.str() + "memory outside C was written";
-                    for (index_t i = 0; i < m; ++i) {
-                        for (index_t j = 0; j < n; ++j) {
-                            const float t = want.sum(k, i, j), got = c(i, j);
-                            const float v =
-                                plain ? t : std::fma(0.5f, c.old(i, j), test::rounded((k == 0 ? 1.0f : -1.5f) * t));
-                            if (test::same(got, v)) continue;
-                            const double alpha = plain ? 1.0 : -1.5, beta = plain ? 0.0 : 0.5;
-                            const double old = plain ? 0.0 : static_cast<double>(c.old(i, j));
-                            const double bound =
-                                (2.0 * static_cast<double>(k) + 4) * test::eps * 1.5 * want.size(k, i, j) +
-                                4 * test::eps * std::abs(beta * old);
-                            if (!exact &&
-                                test::near(static_cast<double>(got), alpha * want.exact(k, i, j) + beta * old, bound))
-                                continue;
-                            where.precision(9);
-                            where << "C(" << i << ", " << j << ") is " << got << ", not " << v;
-                            return where.str();
-                        }
-                    }
-                }
-                if (!a.unchanged()) return "A was written";
-            }
-            if (!b.unchanged()) return "B was written";
-        }
-    }
-    return "";
-}
-
-void spoil_c_with_nan(matrix<float>&, matrix<float>&, matrix<float>& c) {
-    c.fill([](index_t, index_t) { return nan_value; });
-}
-void spoil_a_with_nan(matrix<float>& a, matrix<float>&, matrix<float>&) {
-    a.fill([](index_t, index_t) { return nan_value; });
-}
+using problem = test::gemm_problem<float>;
 
 }  // namespace
 
-TEST_CASE("B68 every line of kernels.def is a kernel with a body for each edge") {
-    int lines[hone::isa_count] = {};
-#define HONE_GEMM(region, type, mr, registers) \
-    if (std::is_same_v<type, float>) ++lines[static_cast<int>(hone::isa::region)];
-#include <hone/kernels.def>
-    for (hone::isa id : test::isas()) {
-        const auto& list = hone::detail::gemm_kernels<float>(id);
-        INFO(hone::isa_name(id));
-        REQUIRE(list.count == lines[static_cast<int>(id)]);
-        REQUIRE(list.count > 0);
-        for (int r = 0; r < list.count; ++r) {
-            const auto& row = list.row[r];
-            CHECK(row.isa == id);
-            CHECK(row.pack_lines != nullptr);
-            CHECK(row.nr % row.lanes == 0);
-            const int registers = row.nr / row.lanes;
-            for (index_t rows = 1; rows <= 2 * row.mr; ++rows) {
-                for (int narrowest = 1; narrowest <= registers; ++narrowest) {
-                    for (index_t left = rows; left > 0;) {
-                        const hone::detail::tile_run run = hone::detail::next_run(row, left, narrowest);
-                        REQUIRE(run.count > 0);
-                        CHECK(run.height <= hone::detail::tile_heights[run.index]);
-                        for (int v = narrowest; v <= registers; ++v) CHECK(row.micro[run.index][v - 1] != nullptr);
-                        left -= run.count * run.height;
-                        CHECK(left >= 0);
-                    }
-                }
-            }
-            CHECK(hone::detail::next_run(row, row.mr, registers).height == row.mr);
-        }
-    }
-}
+TEST_CASE("B68 every line of kernels.def is a kernel with a body for each edge") { test::check_registry<float>(); }
 
-// m and n from 0 to twice the tile and one, all of them; k from 0 to 17 and around multiples of 16. That is 190,000
-// products of the widest kernel (6 x 64), a second or two, because one table of chains is the reference of all of them.
-// Quick: only the edges.
 TEST_CASE("B20 B31 B68 all small shapes of every kernel, in guarded memory, to the bit") {
-    for (const kernel& kn : test::kernels()) {
-        std::vector<index_t> ms = all_to(2 * kn.mr + 1), ns = all_to(2 * kn.nr + 1), ks = all_to(17);
-        for (index_t k : {31, 32, 33, 47, 48, 49, 64, 65}) ks.push_back(k);
-        if (test::quick()) {
-            ms = around(kn.mr);
-            ns = around(kn.nr);
-            ns.push_back(kn.lanes + 1);
-            ns.push_back(kn.nr + kn.lanes);
-            std::sort(ns.begin(), ns.end());
-            ms.insert(ms.begin(), 0);
-            ns.insert(ns.begin(), 0);
-            ks = {0, 1, 2, 3, 5, 16, 17};
-        }
-        for (edge side : {edge::end, edge::begin}) {
-            std::size_t count = 0;
-            const std::string wrong = small_shapes(kn, side, ms, ns, ks, count);
-            INFO(kn.text() << ": " << count << " products");
-            CHECK(wrong == "");
-            CHECK(count == 2 * ms.size() * ns.size() * ks.size());
-        }
-    }
+    test::check_small_shapes<float>();
 }
 
-TEST_CASE("all four transposes, with and without gaps") {
-    for (const kernel& kn : test::kernels()) {
-        const std::vector<index_t> ms = around(kn.mr),
-                                   ns = test::quick() ? std::vector<index_t>{1, kn.nr + 1} : around(kn.nr);
-        for (index_t m : ms) {
-            for (index_t n : ns) {
-                for (index_t k : {1, 4, 7, 18}) {
-                    for (int form = 0; form < 8; ++form) {
-                        const index_t more = form & 4 ? 3 : 0;
-                        REQUIRE_RIGHT({.m = m,
-                                       .n = n,
-                                       .k = k,
-                                       .a = form & 1 ? test::cols_of(m, more) : test::rows_of(k, more),
-                                       .b = form & 2 ? test::cols_of(k, more) : test::rows_of(n, more),
-                                       .c = test::rows_of(n, more),
-                                       .policy = kn.policy(),
-                                       .side = form & 1 ? edge::begin : edge::end});
-                    }
-                }
-            }
-        }
-    }
-}
+TEST_CASE("all four transposes, with and without gaps") { test::check_transposes<float>(); }
 
-TEST_CASE("any strides: negative, repeated, columns of C not contiguous") {
-    for (const kernel& kn : test::first_kernels()) {
-        for (index_t m : {index_t{1}, index_t{3}, index_t{kn.mr + 1}}) {
-            for (index_t n : {index_t{1}, index_t{kn.lanes + 1}, index_t{kn.nr + 3}}) {
-                for (index_t k : {1, 2, 9}) {
-                    const layout as[] = {{k, 1}, {-k, 1},        {k, -1}, {-2 * k, -2}, {0, 1}, {1, 0},
-                                         {0, 0}, {3, 3 * m + 2}, {1, m},  {-1, -m},     {1, 1}};
-                    const layout bs[] = {{n, 1}, {-n, 1}, {n, -1}, {0, 1}, {1, 0}, {0, 0}, {2, 2 * k}, {-1, k}, {1, 1}};
-                    const layout cs[] = {{n, 1},   {-n, 1},    {n, -1},    {1, m},
-                                         {-1, -m}, {2, 2 * m}, {2 * n, 2}, {-3 * n - 1, -3}};
-                    std::size_t turn = 0;
-                    for (const layout& a : as) {
-                        for (const layout& b : bs) {
-                            const layout& c = cs[turn++ % std::size(cs)];
-                            REQUIRE_RIGHT({.m = m,
-                                           .n = n,
-                                           .k = k,
-                                           .a = a,
-                                           .b = b,
-                                           .c = c,
-                                           .policy = kn.policy(),
-                                           .side = turn % 2 ? edge::end : edge::begin});
-                        }
-                    }
-                    for (const layout& c : cs) {
-                        REQUIRE_RIGHT(
-                            {.m = m, .n = n, .k = k, .alpha = 0.75, .beta = -2, .c = c, .policy = kn.policy()});
-                    }
-                }
-            }
-        }
-    }
-}
+TEST_CASE("any strides: negative, repeated, columns of C not contiguous") { test::check_any_strides<float>(); }
 
 TEST_CASE("B19 row stride 3 and column stride 1000 for A, B and C") {
     for (hone::isa id : test::isas()) {
@@ -497,26 +161,7 @@ TEST_CASE("B04 alpha = 0 reads neither A nor B") {
     }
 }
 
-TEST_CASE("alpha and beta, -0 and values that float rounds") {
-    for (const kernel& kn : test::kernels()) {
-        for (double alpha : {1.0, -1.0, 0.1, 1e-30, 0.0, -0.0}) {
-            for (double beta : {0.0, -0.0, 1.0, -1.0, 0.3, 1e20}) {
-                for (const bool blocked : {false, true}) {
-                    hone::policy p = kn.policy();
-                    if (blocked) p.block.kc = 3;
-                    REQUIRE_RIGHT(
-                        {.m = kn.mr + 1, .n = kn.lanes + 1, .k = 7, .alpha = alpha, .beta = beta, .policy = p});
-                }
-            }
-            REQUIRE_RIGHT({.m = 2,
-                           .n = kn.nr + 1,
-                           .k = 7,
-                           .alpha = alpha,
-                           .policy = kn.policy(),
-                           .spoil = alpha == 0.0 ? spoil_a_with_nan : nullptr});
-        }
-    }
-}
+TEST_CASE("alpha and beta, -0 and values that float rounds") { test::check_alpha_and_beta<float>(); }
 
 TEST_CASE("a chain begins at +0: a product of -0 gives +0") {
     for (const kernel& kn : test::kernels()) {
@@ -635,115 +280,14 @@ TEST_CASE("B17 the smallest product, B packed and not") {
     }
 }
 
-TEST_CASE("k blocks: partial sums in C and in scratch, mc and nc small") {
-    constexpr int kc = 6;
-    for (const kernel& kn : test::kernels()) {
-        const int unit = std::max(kn.nr, kn.panel);
-        const std::vector<hone::blocking> blocks = {{0, kc, 0},    {kn.mr, kc, unit}, {2 * kn.mr, kc, 2 * unit},
-                                                    {kn.mr, 1, 0}, {0, kc, unit},     {kn.mr, 0, unit}};
-        const index_t m = 3 * kn.mr + 1, n = test::quick() ? unit + 1 : 2 * unit + kn.lanes + 1;
-        for (const hone::blocking& block : blocks) {
-            hone::policy p = kn.policy();
-            p.block = block;
-            for (index_t k : {kc - 1, kc, kc + 1, 3 * kc + 2}) {
-                for (const bool packed : {false, true}) {
-                    // Sums in C; in scratch because beta reads C; in scratch because columns of C are apart.
-                    REQUIRE_RIGHT({.m = m, .n = n, .k = k, .policy = p, .packed = packed});
-                    REQUIRE_RIGHT({.m = m,
-                                   .n = n,
-                                   .k = k,
-                                   .alpha = 0.5,
-                                   .c = test::rows_of(n, 1),
-                                   .policy = p,
-                                   .packed = packed,
-                                   .spoil = spoil_c_with_nan});
-                    REQUIRE_RIGHT(
-                        {.m = m, .n = n, .k = k, .beta = 2, .c = test::rows_of(n, 1), .policy = p, .packed = packed});
-                    REQUIRE_RIGHT({.m = m, .n = n, .k = k, .c = test::cols_of(m, 1), .policy = p, .packed = packed});
-                    REQUIRE_RIGHT({.m = m,
-                                   .n = n,
-                                   .k = k,
-                                   .beta = -1,
-                                   .a = test::cols_of(m, 1),
-                                   .c = layout{-2 * n, -2},
-                                   .policy = p,
-                                   .packed = packed,
-                                   .side = edge::begin});
-                }
-            }
-        }
-    }
-}
+TEST_CASE("k blocks: partial sums in C and in scratch, mc and nc small") { test::check_k_blocks<float>(); }
 
 TEST_CASE("packed B: from any strides, and from the plan of another instruction set with the same panels") {
-    const std::vector<kernel> list = test::kernels();
-    for (const kernel& kn : list) {
-        for (index_t n :
-             {index_t{1}, index_t{kn.panel - 1}, index_t{kn.panel}, index_t{kn.panel + 1}, index_t{2 * kn.nr + 1}}) {
-            for (index_t k : {1, 5, 17}) {
-                for (const layout& b : {layout{n, 1}, layout{1, k}, layout{-n, 1}, layout{0, 1}, layout{3 * n, -3}}) {
-                    REQUIRE_RIGHT({.m = kn.mr + 1,
-                                   .n = n,
-                                   .k = k,
-                                   .b = b,
-                                   .policy = kn.policy(),
-                                   .packed = true,
-                                   .side = n % 2 ? edge::end : edge::begin});
-                }
-            }
-        }
-    }
-    for (const kernel& from : list) {
-        for (const kernel& to : list) {
-            const index_t m = 7, n = 2 * std::max(from.nr, to.nr) + 3, k = 19;
-            std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n)),
-                c(static_cast<std::size_t>(m * n));
-            random_source source(3);
-            for (float& x : a) x = source.value();
-            for (float& x : b) x = source.value();
-            const auto va = hone::row_major<const float>(a.data(), m, k),
-                       vb = hone::row_major<const float>(b.data(), k, n);
-            const auto packs = hone::plan({.m = 1, .n = n, .k = k}, from.policy()),
-                       runs = hone::plan({.m = m, .n = n, .k = k}, to.policy());
-            REQUIRE(packs.status() == hone::status{});
-            REQUIRE(runs.status() == hone::status{});
-            const hone::aligned_buffer memory(static_cast<std::size_t>(packs->packed_bytes()));
-            const std::span<std::byte> bytes(memory.data(), memory.size());
-            REQUIRE(packs->pack(vb, bytes) == hone::status{});
-            const hone::status s = runs->run(va, *hone::packed_view::open(bytes), hone::row_major(c.data(), m, n));
-            INFO(from.text() << " packs, " << to.text() << " runs");
-            if (from.panel != to.panel) {
-                CHECK(s == hone::status{hone::code::corrupt, hone::argument::packed_layout, from.panel, to.panel});
-                continue;
-            }
-            REQUIRE(s == hone::status{});
-            std::vector<float> want(c.size());
-            REQUIRE(runs->run(va, vb, hone::row_major(want.data(), m, n)) == hone::status{});
-            CHECK(std::memcmp(c.data(), want.data(), c.size() * sizeof(float)) == 0);
-        }
-    }
+    test::check_packed<float>();
 }
 
 TEST_CASE("dynamic m: any number of rows up to the bound, with the scratch of the bound") {
-    for (const kernel& kn : test::first_kernels()) {
-        const index_t bound = 3 * kn.mr + 1, n = kn.nr + 1;
-        for (index_t m = 0; m <= bound; ++m) {
-            REQUIRE_RIGHT({.m = m, .n = n, .k = 9, .policy = kn.policy(), .dynamic_m = bound});
-            hone::policy p = kn.policy();
-            p.block = {.mc = kn.mr, .kc = 4, .nc = 0};
-            test::reverse_executor four(4);
-            REQUIRE_RIGHT({.m = m,
-                           .n = n,
-                           .k = 9,
-                           .alpha = 2,
-                           .beta = 1,
-                           .a = test::cols_of(bound),
-                           .policy = p,
-                           .executor = four,
-                           .dynamic_m = bound});
-            REQUIRE_RIGHT({.m = m, .n = n, .k = 9, .policy = p, .executor = four, .packed = true, .dynamic_m = bound});
-        }
-    }
+    test::check_dynamic_m<float>();
 }
 
 TEST_CASE("one plan, many runs: other operands, other threads") {
@@ -785,42 +329,7 @@ TEST_CASE("one plan, many runs: other operands, other threads") {
 }
 
 TEST_CASE("B88 executors: 1 to 8 std::threads and tasks in reverse order give the same bits") {
-    for (const kernel& kn : test::kernels()) {
-        for (const bool blocked : {false, true}) {
-            hone::policy p = kn.policy();
-            if (blocked) p.block = {.mc = kn.mr, .kc = 5, .nc = std::max(kn.nr, kn.panel)};
-            const index_t shapes[][3] = {
-                {5 * kn.mr + 1, 3 * kn.nr + 1, 11}, {1, 5 * kn.nr + 2, 13}, {9 * kn.mr, 1, 12}, {kn.mr, kn.nr, 6}};
-            for (const auto& s : shapes) {
-                const problem base{.m = s[0], .n = s[1], .k = s[2], .alpha = 1.25, .beta = 0.5, .policy = p};
-                std::vector<float> serial;
-                REQUIRE(run(base, &serial) == "");
-                index_t most = 1;
-                for (int workers = 1; workers <= 8; ++workers) {
-                    if (test::quick() && workers != 1 && workers != 3 && workers != 8) continue;
-                    for (const bool packed : {false, true}) {
-                        test::thread_executor threads(workers);
-                        test::reverse_executor reverse(workers);
-                        problem with = base;
-                        with.packed = packed;
-                        for (hone::executor_ref x : {hone::executor_ref(threads), hone::executor_ref(reverse)}) {
-                            with.executor = x;
-                            std::vector<float> got;
-                            INFO(with.text() << ", workers " << workers);
-                            CHECK(run(with, &got) == "");
-                            REQUIRE(got.size() == serial.size());
-                            CHECK(std::memcmp(got.data(), serial.data(), got.size() * sizeof(float)) == 0);
-                        }
-                        CHECK(threads.most_tasks <= workers);
-                        CHECK(reverse.most_tasks <= workers);
-                        most = std::max(most, reverse.most_tasks);
-                    }
-                }
-                const bool divisible = s[0] > kn.mr || s[1] > std::max(kn.nr, kn.panel);
-                CHECK((most > 1) == divisible);
-            }
-        }
-    }
+    test::check_executors<float>();
 }
 
 TEST_CASE("policy.threads bounds the workers") {
@@ -983,52 +492,8 @@ TEST_CASE("caller's scratch: the exact size is enough, nothing behind it is writ
     }
 }
 
-// hone::gemm does small row-major products without a plan; a plan does them the general way.
 TEST_CASE("B20 B31 small products without a plan give the bits of planned ones, in guarded memory") {
-    const std::vector<index_t> ms = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 33, 64}, ks = {1, 2, 3, 7, 16, 17, 64};
-    const std::vector<index_t> ns = {1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 47, 48, 63, 64};
-    random_source source(10);
-    for (index_t m : ms) {
-        for (index_t n : ns) {
-            for (index_t k : ks) {
-                if (test::quick() && (m + n + k) % 5 != 0) continue;
-                for (const edge side : {edge::end, edge::begin}) {
-                    for (const index_t gap : {0, 3}) {  // elements between rows
-                        const auto size = [&](index_t rows, index_t cols) { return (rows - 1) * (cols + gap) + cols; };
-                        guarded<float> a(size(m, k), side), b(size(k, n), side), c(size(m, n), side);
-                        std::vector<float> want(static_cast<std::size_t>(m * n), nan_value);
-                        for (index_t i = 0; i < size(m, k); ++i) a.data()[i] = source.value();
-                        for (index_t i = 0; i < size(k, n); ++i) b.data()[i] = source.value();
-                        for (index_t i = 0; i < size(m, n); ++i) c.data()[i] = 77.0f;
-                        const auto va = hone::row_major<const float>(a.data(), m, k, k + gap);
-                        const auto vb = hone::row_major<const float>(b.data(), k, n, n + gap);
-                        REQUIRE(hone::gemm(va, vb, hone::row_major(c.data(), m, n, n + gap)) == hone::status{});
-                        const auto plan = hone::plan({.m = m, .n = n, .k = k, .a = {k + gap, 1}, .b = {n + gap, 1}});
-                        REQUIRE(plan.status() == hone::status{});
-                        REQUIRE(plan->run(va, vb, hone::row_major(want.data(), m, n)) == hone::status{});
-                        INFO(m << "x" << n << "x" << k << " gap " << gap << ", " << name(side));
-                        CHECK(a.intact());
-                        CHECK(b.intact());
-                        CHECK(c.intact());
-                        index_t wrong = 0;
-                        for (index_t i = 0; i < m; ++i) {
-                            for (index_t j = 0; j < n + (i + 1 < m ? gap : 0); ++j) {
-                                const float expected = j < n ? want[static_cast<std::size_t>(i * n + j)] : 77.0f;
-                                if (std::memcmp(&c.data()[i * (n + gap) + j], &expected, sizeof expected) != 0) ++wrong;
-                            }
-                        }
-                        REQUIRE(wrong == 0);
-                    }
-                }
-            }
-        }
-    }
-    // What the short way does not take is refused as ever.
-    float x[64] = {};
-    CHECK_FALSE(hone::gemm(hone::row_major(x, 4, 4), hone::row_major(x + 16, 4, 4), hone::row_major(x + 8, 4, 4)).ok());
-    CHECK_FALSE(hone::gemm(hone::row_major(x, 4, 4), hone::row_major(x + 16, 3, 4), hone::row_major(x + 32, 4, 4)).ok());
-    CHECK_FALSE(hone::gemm(hone::row_major<float>(nullptr, 4, 4), hone::row_major(x + 16, 4, 4), hone::row_major(x + 32, 4, 4)).ok());
-    CHECK_FALSE(hone::gemm(hone::row_major(x, 4, 4), hone::row_major(x + 16, 4, 4), hone::row_major(x + 32, 4, 4, 3)).ok());
+    test::check_small_without_plan<float>();
 }
 
 // Blocks of B that L1 does not hold are packed a tile of columns at a time, in whatever order the tiles come; few rows take
@@ -1132,61 +597,7 @@ TEST_CASE("B20 B31 few columns and few rows, in guarded memory, to the bit") {
 }
 
 TEST_CASE("random shapes, layouts, blocks and workers against f64") {
-    random_source source(11);
-    const std::vector<hone::isa> list = test::isas();
-    const int rounds = test::quick() ? 10 : 150;
-    const index_t most = test::quick() ? 40 : 170;
-    for (hone::isa id : list) {
-        for (int round = 0; round < rounds; ++round) {
-            const index_t m = source.between(1, most), n = source.between(1, most), k = source.between(1, 2 * most);
-            const auto form = source.bits();
-            const layout la =
-                form & 1 ? test::cols_of(m, source.between(0, 4)) : test::rows_of(k, source.between(0, 4));
-            const layout lb =
-                form & 2 ? test::cols_of(k, source.between(0, 4)) : test::rows_of(n, source.between(0, 4));
-            const layout lc =
-                form & 4 ? test::cols_of(m, source.between(0, 4)) : test::rows_of(n, source.between(0, 4));
-            const double alpha = form & 8 ? 1.0 : static_cast<double>(source.value());
-            const double beta = form & 16 ? 0.0 : static_cast<double>(source.value());
-            hone::policy p{.isa = id};
-            if (form & 32) p.block.kc = static_cast<int>(source.between(1, k + 1));
-            if (form & 64) p.block.mc = static_cast<int>(source.between(1, m + 1));
-            if (form & 128) p.block.nc = static_cast<int>(source.between(1, n + 1));
-            if (form & 256) p.packing = hone::packing::both;
-            guarded<float> am(test::span_of(m, k, la)), bm(test::span_of(k, n, lb)), cm(test::span_of(m, n, lc));
-            matrix<float> a(am, m, k, la), b(bm, k, n, lb), c(cm, m, n, lc);
-            a.fill(source);
-            b.fill(source);
-            c.fill(source);
-            c.remember();
-            test::thread_executor threads(static_cast<int>(source.between(1, 5)));
-            const hone::context ctx{.executor = threads};
-            hone::gemm_desc desc = hone::describe(a.in(), b.in(), c.view());
-            desc.alpha = alpha;
-            desc.beta = beta;
-            const auto plan = hone::plan(desc, p, hone::identity, ctx);
-            INFO(hone::isa_name(id) << " " << m << "x" << n << "x" << k << " form " << form << " round " << round);
-            REQUIRE(plan.status() == hone::status{});
-            REQUIRE(plan->run(a.in(), b.in(), c.view(), hone::identity, ctx) == hone::status{});
-            REQUIRE(c.gaps_unchanged());
-            std::string wrong;
-            for (index_t i = 0; i < m && wrong.empty(); ++i) {
-                for (index_t j = 0; j < n && wrong.empty(); ++j) {
-                    const test::near_value v =
-                        test::dot(alpha, a.in(), b.in(), beta, static_cast<double>(c.old(i, j)), i, j);
-                    if (!test::near(static_cast<double>(c(i, j)), v.value, v.bound)) {
-                        wrong = "C(" + std::to_string(i) + ", " + std::to_string(j) + ") is " +
-                                std::to_string(c(i, j)) + ", not " + std::to_string(v.value);
-                    } else if (test::reproducible(id) && (i * 7 + j) % 13 == 0 &&
-                               !test::same(c(i, j), test::strict_sum(beta, c.old(i, j),
-                                                                     test::strict_dot(alpha, a.in(), b.in(), i, j)))) {
-                        wrong = "a bit of C(" + std::to_string(i) + ", " + std::to_string(j) + ") is wrong";
-                    }
-                }
-            }
-            REQUIRE(wrong == "");
-        }
-    }
+    test::check_random<float>(test::quick() ? 10 : 150, test::quick() ? 40 : 170);
 }
 
 // Blocks of one kernel with the tile of another leave terms out. tests/consumers/flags.sh compares what units of
@@ -1361,46 +772,7 @@ TEST_CASE("B31 scaling C alone writes nothing around it") {
     }
 }
 
-TEST_CASE("infinities and NaN where IEEE 754 gives them, nowhere else") {
-    const auto spoil = [](matrix<float>& a, matrix<float>& b, matrix<float>& c) {
-        const index_t m = a.view().rows, n = b.view().cols, k = b.view().rows;
-        a(0, 0) = nan_value;           // row 0 of C
-        if (m > 1) a(1, k - 1) = inf;  // row 1: infinities, NaN where B is 0
-        if (m > 2) a(2, 0) = 3e38f;    // row 2: overflow in the chain
-        if (m > 2 && k > 1) a(2, 1) = -3e38f;
-        if (m > 3) a(3, k / 2) = 1e-45f;  // row 3: subnormal products
-        b(0, n - 1) = -inf;               // the last column
-        b(k - 1, n / 2) = 0.0f;
-        if (n > 2) b(k - 1, 0) = 1e30f;
-        c(m - 1, 0) = nan_value;  // with beta != 0
-        if (m > 4) c(4, n / 2) = inf;
-    };
-    for (const kernel& kn : test::kernels()) {
-        for (index_t k : {1, 2, 9}) {
-            for (double beta : {0.0, 1.0, -2.0}) {
-                for (double alpha : {1.0, -3.0, 0.0}) {
-                    hone::policy p = kn.policy();
-                    REQUIRE_RIGHT({.m = 2 * kn.mr + 1,
-                                   .n = kn.nr + 1,
-                                   .k = k,
-                                   .alpha = alpha,
-                                   .beta = beta,
-                                   .policy = p,
-                                   .spoil = spoil});
-                    p.block.kc = 2;
-                    REQUIRE_RIGHT({.m = kn.mr,
-                                   .n = kn.lanes,
-                                   .k = k,
-                                   .alpha = alpha,
-                                   .beta = beta,
-                                   .policy = p,
-                                   .packed = true,
-                                   .spoil = spoil});
-                }
-            }
-        }
-    }
-}
+TEST_CASE("infinities and NaN where IEEE 754 gives them, nowhere else") { test::check_infinities<float>(); }
 
 TEST_CASE("every instruction set with FMA gives the same bits, packed or not, whatever the tile") {
     const index_t m = 31, n = 75, k = 67;
@@ -1432,76 +804,25 @@ TEST_CASE("every instruction set with FMA gives the same bits, packed or not, wh
     CHECK(compared >= 2);
 }
 
-namespace {
-
-// A policy fixed at compile time, registered or not.
-template <hone::policy P>
-void fixed_policy() {
-    if (!hone::available(P.isa)) {
-        WARN("skipped, this CPU cannot run it: a compile-time policy for " << hone::isa_name(P.isa));
-        return;
-    }
-    const index_t mr = std::max(P.tile.mr, 1), nr = std::max(P.tile.nr, 1);
-    for (index_t m : around(mr)) {
-        for (index_t n : {index_t{1}, nr - 1, nr, nr + 1, 2 * nr + 1}) {
-            for (index_t k : {1, 3, 9}) {
-                if (n < 1) continue;
-                guarded<float> am(m * k), bm(k * n), cm(m * n);
-                matrix<float> a(am, m, k, test::rows_of(k)), b(bm, k, n, test::rows_of(n)),
-                    c(cm, m, n, test::rows_of(n));
-                random_source source(23);
-                a.fill(source);
-                b.fill(source);
-                c.fill(source);
-                c.remember();
-                REQUIRE(hone::gemm<P>(1.5, a.view(), b.view(), 0.25, c.view()) == hone::status{});
-                const auto plan = hone::plan<P>(hone::describe(a.in(), b.in(), c.view()));
-                REQUIRE(plan.status() == hone::status{});
-                CHECK(plan->explain().isa == P.isa);
-                if (P.tile.mr != 0) CHECK(plan->explain().tile == P.tile);
-                CHECK(std::string_view(plan->explain().why_isa) == "policy");
-                std::string wrong;
-                for (index_t i = 0; i < m; ++i) {
-                    for (index_t j = 0; j < n; ++j) {
-                        const float want =
-                            test::strict_sum(0.25, c.old(i, j), test::strict_dot(1.5, a.in(), b.in(), i, j));
-                        const test::near_value v =
-                            test::dot(1.5, a.in(), b.in(), 0.25, static_cast<double>(c.old(i, j)), i, j);
-                        const bool right = test::reproducible(P.isa)
-                                               ? test::same(c(i, j), want)
-                                               : test::near(static_cast<double>(c(i, j)), v.value, v.bound);
-                        if (!right) wrong = "C(" + std::to_string(i) + ", " + std::to_string(j) + ")";
-                    }
-                }
-                INFO(hone::isa_name(P.isa)
-                     << " " << P.tile.mr << "x" << P.tile.nr << ": " << m << "x" << n << "x" << k);
-                CHECK(wrong == "");
-            }
-        }
-    }
-}
-
-}  // namespace
-
 TEST_CASE("policies fixed at compile time, with tiles that are not registered") {
     using hone::isa;
-    fixed_policy<hone::policy{.isa = isa::scalar}>();
-    fixed_policy<hone::policy{.isa = isa::scalar, .tile = {1, 1}}>();
-    fixed_policy<hone::policy{.isa = isa::scalar, .tile = {8, 2}, .block = {.mc = 8, .kc = 2, .nc = 16}}>();
-    fixed_policy<hone::policy{.isa = isa::native}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::scalar}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::scalar, .tile = {1, 1}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::scalar, .tile = {8, 2}, .block = {8, 2, 16}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::native}>();
 #if HONE_X86
-    fixed_policy<hone::policy{.isa = isa::avx2}>();
-    fixed_policy<hone::policy{.isa = isa::avx2, .tile = {4, 16}, .block = {.mc = 8, .kc = 2, .nc = 16}}>();
-    fixed_policy<hone::policy{.isa = isa::avx2, .tile = {14, 8}}>();
-    fixed_policy<hone::policy{.isa = isa::avx2, .tile = {2, 32}}>();
-    fixed_policy<hone::policy{.isa = isa::avx512, .tile = {14, 32}, .block = {.mc = 14, .kc = 4, .nc = 32}}>();
-    fixed_policy<hone::policy{.isa = isa::avx512, .tile = {1, 64}}>();
-    fixed_policy<hone::policy{.isa = isa::avx512, .tile = {16, 16}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::avx2}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::avx2, .tile = {4, 16}, .block = {8, 2, 16}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::avx2, .tile = {14, 8}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::avx2, .tile = {2, 32}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::avx512, .tile = {14, 32}, .block = {14, 4, 32}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::avx512, .tile = {1, 64}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::avx512, .tile = {16, 16}}>();
 #endif
 #if HONE_ARM64
-    fixed_policy<hone::policy{.isa = isa::neon, .tile = {6, 16}}>();
-    fixed_policy<hone::policy{.isa = isa::neon, .tile = {8, 8}}>();
-    fixed_policy<hone::policy{.isa = isa::neon, .tile = {12, 4}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::neon, .tile = {6, 16}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::neon, .tile = {8, 8}}>();
+    test::check_fixed_policy<float, hone::policy{.isa = isa::neon, .tile = {12, 4}}>();
 #endif
 }
 

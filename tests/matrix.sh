@@ -250,12 +250,13 @@ programs_cell() {
 # reproducible_cell LABEL WHAT argument…: its lines with the same checksum; quick checksums are compared between cells.
 quick_sum=
 reproducible_cell() {
-    local label=$1 what=$2 log last code=0 sum good
+    local label=$1 what=$2 log last said code=0 sum good
     shift 2
     log=$matrix/${what// /-}.log
     "$where" "$root/tests/reproducible.sh" --folder "$matrix/${what// /-}" "$@" </dev/null 2>&1 | tee "$log" || code=$?
     last=$(tail -n 1 "$log")
-    if [ $code -eq 0 ] && [[ $last =~ ^reproducible:\ ([0-9]+)\ lines,\ one\ checksum\ ([0-9A-Fa-f]+) ]]; then
+    said='^reproducible: ([0-9]+) lines, one checksum ([0-9A-F]+ of f32 and [0-9A-F]+ of f64)'
+    if [ $code -eq 0 ] && [[ $last =~ $said ]]; then
         sum=${BASH_REMATCH[2]} good=${BASH_REMATCH[1]}
         if [[ " $* " == *" --quick "* ]]; then
             [ -n "$quick_sum" ] || quick_sum=$sum

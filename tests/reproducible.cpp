@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-// One checksum over the results of 1,000 random products and convolutions, per instruction set: all must be equal, and
-// equal to that of plain loops over std::fma, whatever tile, blocks, packing, operand layout, batch and workers
-// computed them. reproducible.sh compares compilers and register widths.
+// One checksum over the results of 1,000 random products and convolutions of floats, and one over 256 products of
+// doubles, per instruction set: all must be equal, and equal to that of plain loops over std::fma, whatever tile,
+// blocks, packing, operand layout, batch and workers computed them. reproducible.sh compares compilers and register
+// widths.
 //
 //   reproducible [--isa NAME]… [--reverse-k]
 //
 //   checksum ISA COMPILER VECTOR_LENGTH HEX    in bits; "reference" is the plain loops; in brackets, what was covered
 //   reverse-k ISA COMPILER VECTOR_LENGTH HEX   the same data summed in descending k: must differ from the line above
+//   checksum-f64, reverse-k-f64 …              the same of doubles
 //   skipped ISA COMPILER: why
 //
 // Shapes, values, alpha, beta and stages come from one generator and are the same everywhere. How each is computed
@@ -29,6 +31,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -38,7 +41,22 @@ using hone::index_t;
 
 constexpr int gemm_shapes = 700, deep_candidates = 340, conv_shapes = 300;
 constexpr int deep_least = 200;  // products with k > 2 * kc and several blocks in m and n inside one worker's part
+constexpr int gemm_f64_shapes = 256, deep_f64_candidates = 96, deep_f64_least = 48;
 constexpr int quick_step = 8;
+
+// How much of everything there is of T.
+template <class T>
+constexpr bool is_double = std::is_same_v<T, double>;
+template <class T>
+constexpr int shapes_of = is_double<T> ? gemm_f64_shapes : gemm_shapes + conv_shapes;
+template <class T>
+constexpr int gemm_shapes_of = is_double<T> ? gemm_f64_shapes : gemm_shapes;
+template <class T>
+constexpr int deep_candidates_of = is_double<T> ? deep_f64_candidates : deep_candidates;
+template <class T>
+constexpr int deep_least_of = is_double<T> ? deep_f64_least : deep_least;
+template <class T>
+constexpr int line_of = 64 / static_cast<int>(sizeof(T));  // columns of the narrowest panel
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -76,33 +94,43 @@ struct spread {
     int middle = 0;
     index_t zeros = 0;
 };
-float value(generator& g, const spread& s) {
+template <class T>
+T value(generator& g, const spread& s) {
     const std::uint64_t b = g.bits();
-    const float sign = b & 1 ? -1.0f : 1.0f;
-    if (s.zeros != 0 && static_cast<index_t>((b >> 40) % static_cast<std::uint64_t>(s.zeros)) == 0) return sign * 0.0f;
+    const T sign = b & 1 ? T(-1) : T(1);
+    if (s.zeros != 0 && static_cast<index_t>((b >> 40) % static_cast<std::uint64_t>(s.zeros)) == 0) return sign * T(0);
     const int e = static_cast<int>((b >> 1) % 40) - 20 + s.middle;
-    const float fraction = 1.0f + static_cast<float>((b >> 8) & 0x7FFFFF) * 0x1p-23f;
+    T fraction = T(1);
+    if constexpr (is_double<T>) fraction += static_cast<T>(g.bits() >> 12) * 0x1p-52;
+    else fraction += static_cast<T>((b >> 8) & 0x7FFFFF) * 0x1p-23f;
     return std::ldexp(sign * fraction, e);
 }
-std::vector<float> values(generator& g, const spread& s, index_t count) {
-    std::vector<float> v(static_cast<std::size_t>(count));
-    for (float& x : v) x = value(g, s);
+template <class T>
+std::vector<T> values(generator& g, const spread& s, index_t count) {
+    std::vector<T> v(static_cast<std::size_t>(count));
+    for (T& x : v) x = value<T>(g, s);
     return v;
 }
 
-// A float as stored: nothing the compiler may contract with its neighbours.
-float rounded(float x) {
-    volatile float stored = x;
+// A number as stored: nothing the compiler may contract with its neighbours.
+template <class T>
+T rounded(T x) {
+    volatile T stored = x;
     return stored;
 }
 
-constexpr float unset = std::numeric_limits<float>::quiet_NaN();  // memory that nothing may read
+template <class T>
+constexpr T unset = std::numeric_limits<T>::quiet_NaN();  // memory that nothing may read
+
+std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
+std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
 
 class checksum {
 public:
-    void add(std::uint32_t word) { state_ = mixed((state_ ^ word) + 0x9E3779B97F4A7C15u); }
-    void add(const std::vector<float>& results) {
-        for (float x : results) add(std::bit_cast<std::uint32_t>(x));
+    void add(std::uint64_t word) { state_ = mixed((state_ ^ word) + 0x9E3779B97F4A7C15u); }
+    template <class T>
+    void add(const std::vector<T>& results) {
+        for (T x : results) add(std::uint64_t{bits_of(x)});
     }
     std::uint64_t get() const { return state_; }
 
@@ -113,7 +141,8 @@ private:
 // ---- operands in memory --------------------------------------------------------------------------------------------
 
 // A matrix in one of eight layouts; what lies between its elements is unset.
-hone::matrix_view<float> lay_out(std::vector<float>& memory, index_t rows, index_t cols, generator& g) {
+template <class T>
+hone::matrix_view<T> lay_out(std::vector<T>& memory, index_t rows, index_t cols, generator& g) {
     const index_t gap = g.between(1, 5);
     index_t r = cols, c = 1;
     switch (g.between(0, 7)) {
@@ -143,11 +172,12 @@ hone::matrix_view<float> lay_out(std::vector<float>& memory, index_t rows, index
     }
     const index_t down = (rows - 1) * r, across = (cols - 1) * c;
     if (rows == 0 || cols == 0) return {memory.data(), rows, cols, r, c};
-    memory.assign(static_cast<std::size_t>(std::abs(down) + std::abs(across) + 1), unset);
-    float* first = memory.data() - std::min<index_t>(down, 0) - std::min<index_t>(across, 0);
+    memory.assign(static_cast<std::size_t>(std::abs(down) + std::abs(across) + 1), unset<T>);
+    T* first = memory.data() - std::min<index_t>(down, 0) - std::min<index_t>(across, 0);
     return {first, rows, cols, r, c};
 }
-void fill(const hone::matrix_view<float>& v, const std::vector<float>& dense) {
+template <class T>
+void fill(const hone::matrix_view<T>& v, const std::vector<T>& dense) {
     for (index_t i = 0; i < v.rows; ++i) {
         for (index_t j = 0; j < v.cols; ++j) *v.at(i, j) = dense[static_cast<std::size_t>(i * v.cols + j)];
     }
@@ -188,7 +218,7 @@ hone::image_view<float> lay_out(std::vector<float>& memory, index_t n, index_t h
     index_t low = 0, high = 0;
     const index_t far[4] = {(n - 1) * v.n_stride, (h - 1) * v.h_stride, (w - 1) * v.w_stride, (c - 1) * v.c_stride};
     for (index_t x : far) (x < 0 ? low : high) += x;
-    memory.assign(static_cast<std::size_t>(high - low + 1), unset);
+    memory.assign(static_cast<std::size_t>(high - low + 1), unset<float>);
     v.data = memory.data() - low;
     return v;
 }
@@ -206,7 +236,7 @@ void each_element(const hone::image_view<float>& v, F f) {
 hone::filter_view<float> lay_out_filter(std::vector<float>& memory, index_t groups, index_t oc, index_t ic, index_t kh,
                                         index_t kw, generator& g) {
     const index_t count = groups * oc * ic * kh * kw;
-    memory.assign(static_cast<std::size_t>(3 * count), unset);
+    memory.assign(static_cast<std::size_t>(3 * count), unset<float>);
     switch (g.between(0, 3)) {
         case 0:
             return hone::oihw(memory.data(), oc, ic, kh, kw, groups);
@@ -275,30 +305,31 @@ private:
 // ---- the problems --------------------------------------------------------------------------------------------------
 
 // Stages of one problem: scale, bias, then the caller's own x * factor + addend.
+template <class T>
 struct stage_values {
     bool used = true;
     double scale = 1;
-    float factor = 1;
-    std::vector<float> bias, addend;
+    T factor = 1;
+    std::vector<T> bias, addend;
 
     void draw(generator& g, const spread& s, index_t columns, bool often) {
         static constexpr double scales[] = {0.7, -1.3, 1.0 / 3.0, 3.0};
-        static constexpr float factors[] = {1.1f, -0.9f, 0.3f, -2.7f};
+        static constexpr T factors[] = {T(1.1), T(-0.9), T(0.3), T(-2.7)};
         used = !g.one_in(often ? 4 : 2);
         scale = scales[g.between(0, 3)];
         factor = factors[g.between(0, 3)];
-        bias = values(g, s, columns);
-        addend = values(g, s, columns);
+        bias = values<T>(g, s, columns);
+        addend = values<T>(g, s, columns);
     }
     auto epilogue() const {
         return hone::scale(scale) | hone::bias(bias) |
                hone::map([f = factor, t = addend.data()](auto& x, const auto& at) { x = x * f + at.cols(t); });
     }
     // What they make of x, each operation rounded.
-    float of(float x, index_t column) const {
+    T of(T x, index_t column) const {
         if (!used) return x;
         const auto j = static_cast<std::size_t>(column);
-        x = rounded(x * static_cast<float>(scale));
+        x = rounded(x * static_cast<T>(scale));
         x = rounded(x + bias[j]);
         x = rounded(x * factor);
         return rounded(x + addend[j]);
@@ -307,32 +338,36 @@ struct stage_values {
 
 // Products from 2^-40 to 2^40; one in eight: most are subnormal; one in eight: all vanish, and what is left of a sum is
 // the sign of its last product. Fewer stages then, a bias hides that sign.
+template <class T>
 struct spreads {
     spread a, b, rest;
     bool vanishing = false;
     explicit spreads(generator& g) {
+        constexpr int least = is_double<T> ? -1074 : -149;  // of subnormal numbers
         const index_t kind = g.between(1, 8);
         vanishing = kind == 2;
-        if (kind == 1) a.middle = -60, b.middle = -80;
-        if (kind == 2) a.middle = -80, b.middle = -110;
-        if (kind <= 2) rest.middle = -135;
+        if (kind == 1) a.middle = least / 2 + 14, b.middle = least - a.middle + 9;
+        if (kind == 2) a.middle = least / 2 - 6, b.middle = least - a.middle - 41;
+        if (kind <= 2) rest.middle = least + 14;
         if (g.one_in(3)) a.zeros = b.zeros = rest.zeros = g.one_in(2) ? 2 : 16;
         if (vanishing) rest.zeros = 2;
     }
 };
 
+template <class T>
 struct gemm_problem {
+    using element = T;
     index_t m = 0, n = 0, k = 0;
     bool deep = false;
     double alpha = 1, beta = 0;
-    stage_values stages;
-    std::vector<float> a, b, c;  // (m, k), (k, n), (m, n), dense
+    stage_values<T> stages;
+    std::vector<T> a, b, c;  // (m, k), (k, n), (m, n), dense
 
     gemm_problem(int number, generator g) {
-        deep = number % 2 == 0 && number / 2 < deep_candidates;
-        if (deep) {  // four 2048-bit registers are 256 columns, the tallest tile is 16 rows
+        deep = number % 2 == 0 && number / 2 < deep_candidates_of<T>;
+        if (deep) {  // four 2048-bit registers are 256 columns of floats, the tallest tile is 16 rows
             m = g.between(24, 56);
-            n = g.between(260, 400);
+            n = is_double<T> ? g.between(132, 200) : g.between(260, 400);
             k = g.between(20, 160);
         } else {
             switch (g.between(0, 7)) {
@@ -355,53 +390,54 @@ struct gemm_problem {
                     break;
             }
         }
-        spreads s(g);
+        spreads<T> s(g);
         if (k <= 4 && g.one_in(2)) s.a.zeros = s.b.zeros = s.rest.zeros = 2;  // sums of nothing but -0
         static constexpr double alphas[] = {1, 1, 1, -1, 0.5, 1.7, -0.3, 1.0 / 3.0};
         static constexpr double betas[] = {0, 0, 0, 0, 1, -1, 0.3, 2.5};
         alpha = !deep && g.one_in(10) ? 0 : alphas[g.between(0, 7)];
         beta = betas[g.between(0, 7)];
         stages.draw(g, s.rest, n, !s.vanishing);
-        a = values(g, s.a, m * k);
-        b = values(g, s.b, k * n);
-        c = values(g, s.rest, m * n);
+        a = values<T>(g, s.a, m * k);
+        b = values<T>(g, s.b, k * n);
+        c = values<T>(g, s.rest, m * n);
     }
 
-    std::vector<float> reference(bool reverse) const {
-        const float alpha_f = static_cast<float>(alpha), beta_f = static_cast<float>(beta);
-        std::vector<float> out(c.size()), row(static_cast<std::size_t>(n));
+    std::vector<T> reference(bool reverse) const {
+        const T factor = static_cast<T>(alpha), keep = static_cast<T>(beta);
+        std::vector<T> out(c.size()), row(static_cast<std::size_t>(n));
         for (index_t i = 0; i < m; ++i) {
-            std::fill(row.begin(), row.end(), 0.0f);
-            for (index_t q = 0; q < k && alpha_f != 0.0f; ++q) {
+            std::fill(row.begin(), row.end(), T(0));
+            for (index_t q = 0; q < k && factor != T(0); ++q) {
                 const index_t p = reverse ? k - 1 - q : q;
-                const float x = a[static_cast<std::size_t>(i * k + p)];
-                const float* y = b.data() + p * n;
+                const T x = a[static_cast<std::size_t>(i * k + p)];
+                const T* y = b.data() + p * n;
                 for (index_t j = 0; j < n; ++j) {
-                    float& t = row[static_cast<std::size_t>(j)];
+                    T& t = row[static_cast<std::size_t>(j)];
                     t = std::fma(x, y[j], t);
                 }
             }
             for (index_t j = 0; j < n; ++j) {
                 const auto at = static_cast<std::size_t>(i * n + j);
-                float x = row[static_cast<std::size_t>(j)];
-                if (alpha_f != 1.0f && alpha_f != 0.0f && k != 0) x = rounded(alpha_f * x);
-                if (beta_f != 0.0f) x = std::fma(beta_f, c[at], x);
+                T x = row[static_cast<std::size_t>(j)];
+                if (factor != T(1) && factor != T(0) && k != 0) x = rounded(factor * x);
+                if (keep != T(0)) x = std::fma(keep, c[at], x);
                 out[at] = stages.of(x, j);
             }
         }
         return out;
     }
     std::string text() const {
-        return "gemm m " + std::to_string(m) + " n " + std::to_string(n) + " k " + std::to_string(k) + " alpha " +
-               std::to_string(alpha) + " beta " + std::to_string(beta) + (stages.used ? " with" : " without") +
-               " stages";
+        return (is_double<T> ? "gemm f64 m " : "gemm m ") + std::to_string(m) + " n " + std::to_string(n) + " k " +
+               std::to_string(k) + " alpha " + std::to_string(alpha) + " beta " + std::to_string(beta) +
+               (stages.used ? " with" : " without") + " stages";
     }
 };
 
 struct conv_problem {
+    using element = float;
     hone::conv_desc d;
     index_t oh = 0, ow = 0;
-    stage_values stages;
+    stage_values<float> stages;
     std::vector<float> input, filter;  // (n, h, w, ic), (groups, oc, ic, kh, kw), dense
 
     explicit conv_problem(generator g) {
@@ -441,10 +477,10 @@ struct conv_problem {
             oh = hone::output_h(d);
             ow = hone::output_w(d);
         } while (oh < 1 || ow < 1);
-        const spreads s(g);
+        const spreads<float> s(g);
         stages.draw(g, s.rest, d.oc, !s.vanishing);
-        input = values(g, s.a, d.n * d.h * d.w * d.ic);
-        filter = values(g, s.b, d.oc * (d.ic / d.groups) * d.kh * d.kw);
+        input = values<float>(g, s.a, d.n * d.h * d.w * d.ic);
+        filter = values<float>(g, s.b, d.oc * (d.ic / d.groups) * d.kh * d.kw);
     }
 
     // The input row under tap t of output y; negative: in the padding, or between the rows of a transposed convolution.
@@ -508,6 +544,7 @@ struct conv_problem {
 struct line {
     hone::isa isa;
     int bits;
+    const char* element = "";  // behind what is printed
     std::vector<hone::tile> tiles{};  // the registered ones
     checksum sum{};
     int shapes = 0, deep = 0;
@@ -528,43 +565,49 @@ constexpr hone::policy fixed_tile{.isa = I, .tile = {MR, NR}};
 
 constexpr int fixed_tiles = 2;  // per instruction set whose register width is known
 
-template <hone::policy P, class E>
-hone::status fixed_plan(hone::gemm_plan<E>& plan, const hone::gemm_desc& desc, hone::policy p,
+template <hone::policy P, class E, class T>
+hone::status fixed_plan(hone::gemm_plan<E, T>& plan, const hone::gemm_desc& desc, hone::policy p,
                         const hone::context& ctx) {
     p.tile = P.tile;
-    return hone::detail::make_gemm_plan<float, P>(plan, desc, p, ctx);
+    return hone::detail::make_gemm_plan<T, P>(plan, desc, p, ctx);
 }
+// The columns of a tile of floats are as many registers of doubles as half of them.
+template <class T>
+constexpr int half(int columns) {
+    return is_double<T> ? columns / 2 : columns;
+}
+template <class T>
 hone::tile fixed_tile_of(hone::isa isa, bool second) {
     switch (isa) {
         case hone::isa::avx512:
-            return second ? hone::tile{14, 32} : hone::tile{2, 64};
+            return second ? hone::tile{14, half<T>(32)} : hone::tile{2, half<T>(64)};
         case hone::isa::avx2:
-            return second ? hone::tile{12, 8} : hone::tile{2, 32};
+            return second ? hone::tile{12, half<T>(8)} : hone::tile{2, half<T>(32)};
         case hone::isa::neon:
-            return second ? hone::tile{12, 8} : hone::tile{4, 16};
+            return second ? hone::tile{12, half<T>(8)} : hone::tile{4, half<T>(16)};
         case hone::isa::scalar:
             return second ? hone::tile{16, 1} : hone::tile{8, 2};
         default:
             return {};
     }
 }
-template <class E>
-hone::status fixed_plan(bool second, hone::gemm_plan<E>& plan, const hone::gemm_desc& desc, const hone::policy& p,
+template <class E, class T>
+hone::status fixed_plan(bool second, hone::gemm_plan<E, T>& plan, const hone::gemm_desc& desc, const hone::policy& p,
                         const hone::context& ctx) {
     using hone::isa;
     switch (p.isa) {
 #if HONE_X86
         case isa::avx512:
-            return second ? fixed_plan<fixed_tile<isa::avx512, 14, 32>>(plan, desc, p, ctx)
-                          : fixed_plan<fixed_tile<isa::avx512, 2, 64>>(plan, desc, p, ctx);
+            return second ? fixed_plan<fixed_tile<isa::avx512, 14, half<T>(32)>>(plan, desc, p, ctx)
+                          : fixed_plan<fixed_tile<isa::avx512, 2, half<T>(64)>>(plan, desc, p, ctx);
         case isa::avx2:
-            return second ? fixed_plan<fixed_tile<isa::avx2, 12, 8>>(plan, desc, p, ctx)
-                          : fixed_plan<fixed_tile<isa::avx2, 2, 32>>(plan, desc, p, ctx);
+            return second ? fixed_plan<fixed_tile<isa::avx2, 12, half<T>(8)>>(plan, desc, p, ctx)
+                          : fixed_plan<fixed_tile<isa::avx2, 2, half<T>(32)>>(plan, desc, p, ctx);
 #endif
 #if HONE_ARM64
         case isa::neon:
-            return second ? fixed_plan<fixed_tile<isa::neon, 12, 8>>(plan, desc, p, ctx)
-                          : fixed_plan<fixed_tile<isa::neon, 4, 16>>(plan, desc, p, ctx);
+            return second ? fixed_plan<fixed_tile<isa::neon, 12, half<T>(8)>>(plan, desc, p, ctx)
+                          : fixed_plan<fixed_tile<isa::neon, 4, half<T>(16)>>(plan, desc, p, ctx);
 #endif
         default:
             return second ? fixed_plan<fixed_tile<isa::scalar, 16, 1>>(plan, desc, p, ctx)
@@ -583,21 +626,22 @@ std::string failed(const char* what, const hone::status& s) {
 }
 
 // Runs the problem as `v` says. "" or what went wrong.
-template <class E>
-std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, generator& v, line& l,
-                    std::vector<float>& out) {
+template <class T, class E>
+std::string compute(const gemm_problem<T>& p, const E& epilogue, bool reverse, generator& v, line& l,
+                    std::vector<T>& out) {
     hone::policy policy{.isa = l.isa};
     // A tile: chosen by shape, one that is registered, or one of the caller's.
     const auto registered = static_cast<index_t>(l.tiles.size());
-    const index_t fixed = fixed_tile_of(l.isa, false).mr == 0 ? 0 : fixed_tiles;
+    const index_t fixed = fixed_tile_of<T>(l.isa, false).mr == 0 ? 0 : fixed_tiles;
     const index_t pick = v.between(-1, registered + fixed - 1);
     const bool is_fixed = pick >= registered;
     const hone::tile tile = pick < 0   ? l.tiles[0]
-                            : is_fixed ? fixed_tile_of(l.isa, pick > registered)
+                            : is_fixed ? fixed_tile_of<T>(l.isa, pick > registered)
                                        : l.tiles[static_cast<std::size_t>(pick)];
     if (pick >= 0) policy.tile = tile;
     // Blocks: small ones for the deep products; else the model's, or anything.
-    const index_t unit = std::max<index_t>({tile.nr, 16, l.bits / 32});
+    const int panel = std::max(line_of<T>, l.bits / (8 * static_cast<int>(sizeof(T))));
+    const index_t unit = std::max(tile.nr, panel);
     const auto blocks = [&](index_t extent, index_t step) {
         const index_t most = std::max<index_t>((extent - 1) / step, 1);
         return static_cast<int>(step * v.between(1, p.deep ? (most + 1) / 2 : most));
@@ -609,9 +653,9 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
             v.between(std::max<index_t>(p.k / 12, 1), std::max<index_t>((p.k - 1) / (p.deep ? 2 : 1), 1)));
     }
 
-    std::vector<float> a_memory, b_memory, c_memory;
-    hone::matrix_view<float> a = lay_out(a_memory, p.m, p.k, v), b = lay_out(b_memory, p.k, p.n, v);
-    const hone::matrix_view<float> c = lay_out(c_memory, p.m, p.n, v);
+    std::vector<T> a_memory, b_memory, c_memory;
+    hone::matrix_view<T> a = lay_out(a_memory, p.m, p.k, v), b = lay_out(b_memory, p.k, p.n, v);
+    const hone::matrix_view<T> c = lay_out(c_memory, p.m, p.n, v);
     if (reverse && p.k > 0) {
         a.data += (p.k - 1) * a.col_stride, a.col_stride = -a.col_stride;
         b.data += (p.k - 1) * b.row_stride, b.row_stride = -b.row_stride;
@@ -645,12 +689,12 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
     // All rows in one call, or in two of a plan that takes any number of them.
     const index_t first_rows = p.m > 1 && v.one_in(5) ? v.between(1, p.m - 1) : p.m;
     desc.dynamic_m = first_rows != p.m;
-    hone::gemm_plan<E> plan;
+    hone::gemm_plan<E, T> plan;
     if (is_fixed) {
         if (const hone::status s = fixed_plan(pick > registered, plan, desc, policy, ctx); !s.ok())
             return failed("plan", s);
     } else {
-        const auto made = hone::plan(desc, policy, epilogue, ctx);
+        const auto made = hone::plan<T>(desc, policy, epilogue, ctx);
         if (!made) return failed("plan", made.status());
         plan = *made;
     }
@@ -668,9 +712,9 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
     if (own_scratch) ctx.scratch = scratch.span();
     for (index_t row = 0; row < p.m; row += first_rows) {
         const index_t rows = std::min(first_rows, p.m - row);
-        const hone::matrix_view<const float> part_a{a.data + (p.k > 0 ? row * a.row_stride : 0), rows, p.k,
+        const hone::matrix_view<const T> part_a{a.data + (p.k > 0 ? row * a.row_stride : 0), rows, p.k,
                                                     a.row_stride, a.col_stride};
-        const hone::matrix_view<float> part_c{c.at(row, 0), rows, p.n, c.row_stride, c.col_stride};
+        const hone::matrix_view<T> part_c{c.at(row, 0), rows, p.n, c.row_stride, c.col_stride};
         const hone::status s =
             packed ? plan.run(part_a, packed_b, part_c, epilogue, ctx) : plan.run(part_a, b, part_c, epilogue, ctx);
         if (!s.ok()) return failed("run", s);
@@ -683,7 +727,7 @@ std::string compute(const gemm_problem& p, const E& epilogue, bool reverse, gene
     };
     if (p.k > 2 * index_t{e.block.kc} && p.alpha != 0 &&
         part(std::min(p.m, first_rows), e.tile.mr, e.row_parts) > e.block.mc &&
-        part(p.n, std::max({e.tile.nr, 16, l.bits / 32}), e.col_parts) > e.block.nc) {
+        part(p.n, std::max(e.tile.nr, panel), e.col_parts) > e.block.nc) {
         ++l.deep;
     }
     out.clear();
@@ -784,12 +828,13 @@ bool compute_everywhere(const P& p, int number, bool reverse, line& reference, s
         return std::chrono::duration<double>(clock::now() - start).count();
     };
     auto start = clock::now();
-    const std::vector<float> want = p.reference(reverse);
+    using T = typename P::element;
+    const std::vector<T> want = p.reference(reverse);
     reference.seconds += since(start);
     reference.sum.add(want);
     ++reference.shapes;
-    for (float x : want) {
-        if (x - x == 0.0f) continue;
+    for (T x : want) {
+        if (x - x == T(0)) continue;
         std::printf("failed reference shape %d (%s): a result is no finite number: the problem proves nothing\n",
                     number, p.text().c_str());
         return false;
@@ -800,7 +845,7 @@ bool compute_everywhere(const P& p, int number, bool reverse, line& reference, s
         seed = mixed(seed * 2 + (reverse ? 1 : 0)) + static_cast<std::uint64_t>(l.bits);
         for (const char* c = compiler; *c != '\0'; ++c) seed = mixed(seed + static_cast<unsigned char>(*c));
         generator v(seed);
-        std::vector<float> got;
+        std::vector<T> got;
         start = clock::now();
         const std::string why = p.stages.used ? compute(p, p.stages.epilogue(), reverse, v, l, got)
                                               : compute(p, hone::identity, reverse, v, l, got);
@@ -814,9 +859,7 @@ bool compute_everywhere(const P& p, int number, bool reverse, line& reference, s
         l.sum.add(got);
         ++l.shapes;
         std::size_t at = 0;
-        while (at < want.size() && at < got.size() &&
-               std::bit_cast<std::uint32_t>(want[at]) == std::bit_cast<std::uint32_t>(got[at]))
-            ++at;
+        while (at < want.size() && at < got.size() && bits_of(want[at]) == bits_of(got[at])) ++at;
         if (at == want.size() && got.size() == want.size()) continue;
         good = false;
         if (l.differing++ > 2 || at >= want.size() || at >= got.size()) continue;
@@ -828,7 +871,7 @@ bool compute_everywhere(const P& p, int number, bool reverse, line& reference, s
 }
 
 void print(const line& l, const char* name, bool reverse) {
-    std::printf("%s %s %s %d %016llX", reverse ? "reverse-k" : "checksum", name, compiler, l.bits,
+    std::printf("%s%s %s %s %d %016llX", reverse ? "reverse-k" : "checksum", l.element, name, compiler, l.bits,
                 static_cast<unsigned long long>(l.sum.get()));
     std::printf("  (%d shapes", l.shapes);
     if (!l.parts_run.empty()) {
@@ -841,18 +884,21 @@ void print(const line& l, const char* name, bool reverse) {
 }
 
 // One direction on every instruction set; the checksum of the plain loops, 0 where something is wrong.
+template <class T>
 std::uint64_t run(bool reverse, const std::vector<line>& empty, int step) {
-    line reference{.isa = hone::isa::dynamic, .bits = 32};
+    line reference{.isa = hone::isa::dynamic, .bits = 8 * sizeof(T), .element = empty.front().element};
     std::vector<line> lines = empty;
     bool good = true;
-    for (int i = 0; i < gemm_shapes + conv_shapes; i += step) {
+    for (int i = 0; i < shapes_of<T>; i += step) {
         // Deep products are the even numbers below twice their count: a step of eight would meet nothing else.
         const int number = step == 1 ? i : i + i / step % 2;
-        const generator data(static_cast<std::uint64_t>(number));
-        if (number < gemm_shapes)
-            good = compute_everywhere(gemm_problem(number, data), number, reverse, reference, lines) && good;
-        else
+        // No product of doubles has the data of one of floats.
+        const generator data(static_cast<std::uint64_t>(number) + (is_double<T> ? 1 << 20 : 0));
+        if (number < gemm_shapes_of<T>) {
+            good = compute_everywhere(gemm_problem<T>(number, data), number, reverse, reference, lines) && good;
+        } else if constexpr (!is_double<T>) {
             good = compute_everywhere(conv_problem(data), number, reverse, reference, lines) && good;
+        }
     }
     print(reference, "reference", reverse);
     for (const line& l : lines) {
@@ -860,7 +906,7 @@ std::uint64_t run(bool reverse, const std::vector<line>& empty, int step) {
         if (l.sum.get() != reference.sum.get()) good = false;
         if (l.differing > 0)
             std::printf("differs %s %s: %d of %d shapes\n", hone::isa_name(l.isa), compiler, l.differing, l.shapes);
-        const int least = step == 1 ? deep_least : deep_least / step / 2;
+        const int least = step == 1 ? deep_least_of<T> : deep_least_of<T> / step / 2;
         if (l.deep < least) {
             std::printf("failed %s %s: only %d products have several blocks in m, n and k; %d are promised\n",
                         hone::isa_name(l.isa), compiler, l.deep, least);
@@ -873,6 +919,29 @@ std::uint64_t run(bool reverse, const std::vector<line>& empty, int step) {
         }
     }
     return good ? reference.sum.get() : 0;
+}
+
+// The lines of T of one instruction set.
+template <class T>
+line line_for(hone::isa id) {
+    const auto& kernels = hone::detail::gemm_kernels<T>(id);
+    line l{.isa = id,
+           .bits = kernels.row[0].lanes * 8 * static_cast<int>(sizeof(T)),
+           .element = is_double<T> ? "-f64" : ""};
+    for (int k = 0; k < kernels.count; ++k) l.tiles.push_back({kernels.row[k].mr, kernels.row[k].nr});
+    return l;
+}
+
+// Both directions, or the second alone: whether all that must be equal is, and what must differ does.
+template <class T>
+bool reproducible(const std::vector<line>& lines, bool forward, int step) {
+    const std::uint64_t sum = forward ? run<T>(false, lines, step) : 0, reversed = run<T>(true, lines, step);
+    if (reversed == 0 || (forward && sum == 0)) return false;
+    if (forward && sum == reversed) {
+        std::printf("failed: the order of the sums does not show in the checksum%s\n", lines.front().element);
+        return false;
+    }
+    return true;
 }
 
 }  // namespace
@@ -893,7 +962,7 @@ int main(int argc, char** argv) {
     const char* quick = std::getenv("HONE_TEST_QUICK");
     const int step = quick != nullptr && *quick != '\0' && *quick != '0' ? quick_step : 1;
 
-    std::vector<line> lines;
+    std::vector<line> lines, lines_f64;
     for (int i = 1; i < hone::isa_count; ++i) {
         const auto id = static_cast<hone::isa>(i);
         const char* name = hone::isa_name(id);
@@ -912,22 +981,16 @@ int main(int argc, char** argv) {
             std::printf("skipped %s %s: %s\n", name, compiler, why);
             continue;
         }
-        const auto& kernels = hone::detail::gemm_kernels<float>(id);
-        line l{.isa = id, .bits = kernels.row[0].lanes * 32};
-        for (int k = 0; k < kernels.count; ++k) l.tiles.push_back({kernels.row[k].mr, kernels.row[k].nr});
-        lines.push_back(l);
+        lines.push_back(line_for<float>(id));
+        lines_f64.push_back(line_for<double>(id));
     }
     if (lines.empty()) {
         std::printf("failed: no instruction set to compare\n");
         return 1;
     }
-    const std::uint64_t sum = forward ? run(false, lines, step) : 0, reversed = run(true, lines, step);
-    if (reversed == 0 || (forward && sum == 0)) {
+    const bool floats = reproducible<float>(lines, forward, step);
+    if (!reproducible<double>(lines_f64, forward, step) || !floats) {
         std::printf("NOT reproducible\n");
-        return 1;
-    }
-    if (forward && sum == reversed) {
-        std::printf("failed: the order of the sums does not show in the checksum\n");
         return 1;
     }
     std::printf("reproducible: the plain loops and %zu of the instruction sets agree%s\n", lines.size(),

@@ -8,13 +8,14 @@ usage() {
     cat <<'HELP'
 tests/reproducible.sh [--quick] [--folder DIR] [--compiler CXX]… [FLAG…]
 
-The same checksum from every instruction set, compiler and register width: builds tests/reproducible.cpp and runs it
+The same checksums, of floats and of doubles, from every instruction set, compiler and register width: builds
+tests/reproducible.cpp and runs it
   x86-64   scalar, avx2, avx512 without any -m flag; native compiled for x86-64-v3 and x86-64-v4
   aarch64  scalar, native, neon; sve and sve2 with registers of 128, 256, 512 and 2048 bits: under qemu-aarch64, or
            without it on such a machine and then with its own register width
-and compares all the checksums. With k summed in descending order all must agree on another one.
+and compares all the checksums. With k summed in descending order all must agree on others.
 
-  --quick         an eighth of the shapes, which have a checksum of their own; so does HONE_TEST_QUICK=1
+  --quick         an eighth of the shapes, which have checksums of their own; so does HONE_TEST_QUICK=1
   --folder DIR    where to build; left out: build/reproducible, or $HONE_BUILD_DIR/reproducible
   --compiler CXX  instead of g++ and clang++, each that is found
   FLAG            for the compiler, where xsimd is not in /usr/include or /usr/local/include: -isystem DIR
@@ -50,7 +51,7 @@ done
 flags+=(-std=c++20 -O2 -pthread "-I$root/include")
 
 declare -A shown=()
-failed=0 checksums=() reversed=() skipped=()
+failed=0 checksums=() reversed=() checksums_f64=() reversed_f64=() skipped=()
 skip() { skipped+=("$1: $2"); }
 fail() {
     echo "$1"
@@ -76,19 +77,20 @@ run() {
     while IFS= read -r line; do
         read -r kind isa compiler width sum rest <<< "$line"
         case $kind in
-            checksum)
+            checksum | checksum-f64)
                 # The plain loops are part of every run; one line of them a compiler and architecture is enough.
-                if [ "$isa" != reference ] || [ -z "${shown[$compiler ${how%%[ ,]*}]:-}" ]; then
+                if [ "$isa" != reference ] || [ -z "${shown[$kind $compiler ${how%%[ ,]*}]:-}" ]; then
                     echo "$line  $how"
                 fi
-                shown[$compiler ${how%%[ ,]*}]=1
-                checksums+=("$sum")
+                shown[$kind $compiler ${how%%[ ,]*}]=1
+                if [ "$kind" = checksum ]; then checksums+=("$sum"); else checksums_f64+=("$sum"); fi
                 ran+=" $isa"
                 if [ "$bits" != 0 ] && [[ $isa == sve* ]] && [ "$width" != "$bits" ]; then
                     fail "failed $isa $compiler: registers of $width bits, not of $bits as asked for"
                 fi
                 ;;
             reverse-k) reversed+=("$sum") ;;
+            reverse-k-f64) reversed_f64+=("$sum") ;;
             skipped) skip "$isa $compiler $how" "${line#*: }" ;;
             reproducible:) ;;
             *) echo "$line  $how" ;;
@@ -144,7 +146,7 @@ aarch64() {
     done
 }
 
-[ "$quick" = 0 ] || echo "quick: 125 of 1000 shapes"
+[ "$quick" = 0 ] || echo "quick: 125 of 1000 shapes, and 32 of 256 of doubles"
 machine=$(uname -m)
 ran=
 for compiler in "${compilers[@]}"; do
@@ -176,20 +178,29 @@ fi
 
 distinct() { printf '%s\n' "$@" | sort -u; }
 for s in "${skipped[@]}"; do echo "skipped $s"; done
-if [ ${#checksums[@]} -lt 2 ] || [ ${#reversed[@]} -lt 2 ]; then
-    echo "NOT reproducible: nothing to compare"
-    exit 1
-fi
-mapfile -t forward < <(distinct "${checksums[@]}")
-mapfile -t backward < <(distinct "${reversed[@]}")
-echo "reverse-k, all ${#reversed[@]} lines: ${backward[*]}"
-[ ${#forward[@]} -eq 1 ] || fail "checksums differ: ${forward[*]}"
-[ ${#backward[@]} -eq 1 ] || fail "checksums of reversed k differ: ${backward[*]}"
-if [ -n "$(comm -12 <(distinct "${checksums[@]}") <(distinct "${reversed[@]}"))" ]; then
-    fail "the order of the sums does not show in the checksum"
-fi
+
+# compare WHAT forward backward: the names of two arrays of checksums.
+compare() {
+    local -n sums=$2 backwards=$3
+    local one other
+    if [ ${#sums[@]} -lt 2 ] || [ ${#backwards[@]} -lt 2 ]; then
+        fail "$1: nothing to compare"
+        return
+    fi
+    mapfile -t one < <(distinct "${sums[@]}")
+    mapfile -t other < <(distinct "${backwards[@]}")
+    echo "reverse-k of $1, all ${#backwards[@]} lines: ${other[*]}"
+    [ ${#one[@]} -eq 1 ] || fail "checksums of $1 differ: ${one[*]}"
+    [ ${#other[@]} -eq 1 ] || fail "checksums of $1 with reversed k differ: ${other[*]}"
+    if [ -n "$(comm -12 <(distinct "${sums[@]}") <(distinct "${backwards[@]}"))" ]; then
+        fail "the order of the sums does not show in the checksum of $1"
+    fi
+}
+compare f32 checksums reversed
+compare f64 checksums_f64 reversed_f64
 if [ $failed -gt 0 ]; then
     echo "NOT reproducible: $failed failures"
     exit 1
 fi
-echo "reproducible: ${#checksums[@]} lines, one checksum ${forward[0]}; with k reversed another; ${#skipped[@]} skipped"
+echo "reproducible: $((${#checksums[@]} + ${#checksums_f64[@]})) lines, one checksum ${checksums[0]} of f32 and" \
+    "${checksums_f64[0]} of f64; with k reversed others; ${#skipped[@]} skipped"

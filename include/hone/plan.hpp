@@ -48,16 +48,17 @@ struct explanation {
 
 namespace detail::inline HONE_UNIT {
 
-// Address arithmetic of a view fits 64 bits. `bytes` is the size of an element.
+// Address arithmetic of a view, and of any part of it, fits 64 bits: strides of opposite signs do not shorten its reach.
+// `bytes` is the size of an element.
 inline status check_extent(index_t rows, index_t cols, index_t row_stride, index_t col_stride, index_t bytes, argument of_rows,
                            argument of_cols) {
     if (rows < 0) return {code::negative, of_rows, rows, 0};
     if (cols < 0) return {code::negative, of_cols, cols, 0};
     index_t x = 0, y = 0, sum = 0, whole = 0;
     constexpr index_t limit = INT64_MAX / 2;
-    if (rows > 1 && __builtin_mul_overflow(rows - 1, row_stride, &x)) return {code::too_large, of_rows, rows, limit};
-    if (cols > 1 && __builtin_mul_overflow(cols - 1, col_stride, &y)) return {code::too_large, of_cols, cols, limit};
-    if (__builtin_add_overflow(x, y, &sum) || __builtin_mul_overflow(sum, bytes, &whole) || whole > limit || whole < -limit) {
+    if (rows > 1 && __builtin_mul_overflow(rows - 1, magnitude(row_stride), &x)) return {code::too_large, of_rows, rows, limit};
+    if (cols > 1 && __builtin_mul_overflow(cols - 1, magnitude(col_stride), &y)) return {code::too_large, of_cols, cols, limit};
+    if (__builtin_add_overflow(x, y, &sum) || __builtin_mul_overflow(sum, bytes, &whole) || whole > limit) {
         return {code::too_large, of_rows, rows, limit};
     }
     return {};

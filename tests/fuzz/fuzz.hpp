@@ -68,11 +68,12 @@ public:
         hone::policy p;
         const int kind = byte();
         if (kind < 64) return p;
-        constexpr int tiles[][2] = {{0, 0}, {0, 0}, {8, 48}, {6, 64}, {8, 32}, {6, 16}, {6, 8}, {4, 4}};
+        constexpr int tiles[][2] = {{0, 0},  {0, 0}, {8, 48}, {6, 64}, {8, 32}, {6, 16},
+                                    {6, 8},  {4, 4}, {8, 24}, {6, 32}, {6, 4},  {4, 1}};
         constexpr int blocks[] = {0, 0, 0, 1, 2, 6, 8, 12, 16, 32, 48, 64, 96, 240};
         const auto block = [&] { return kind < 224 ? blocks[below(14)] : raw<int>(); };
         p.isa = static_cast<hone::isa>(below(kind < 224 ? 4 + 1 : 10));
-        const auto& t = tiles[below(8)];
+        const auto& t = tiles[below(12)];
         p.tile = {t[0], t[1]};
         if (kind >= 240) p.tile = {raw<std::int16_t>(), raw<std::int16_t>()};
         p.block = {.mc = block(), .kc = block(), .nc = block()};
@@ -120,7 +121,11 @@ public:
     std::byte* data() const { return data_; }
     std::size_t size() const { return size_; }
     std::span<std::byte> span() const { return {data_, size_}; }
-    float* floats() const { return reinterpret_cast<float*>(data_); }
+    template <class T>
+    T* as() const {
+        return reinterpret_cast<T*>(data_);
+    }
+    float* floats() const { return as<float>(); }
 
 private:
     std::byte* data_ = nullptr;
@@ -157,25 +162,31 @@ struct span_of_view {
         before = static_cast<index_t>(-low);
         count = static_cast<index_t>(high - low) + 1;
     }
-    std::size_t bytes() const { return static_cast<std::size_t>(count) * sizeof(float); }
+    template <class T = float>
+    std::size_t bytes() const {
+        return static_cast<std::size_t>(count) * sizeof(T);
+    }
 };
 
 // Operands: whole numbers, whose sums are exact in any order, or fractions and, rarely, what is not finite.
 class values {
 public:
     values(std::uint32_t seed, bool exact) : state_(seed), exact_(exact) {}
-    float operator()() {
+    float operator()() { return of<float>(); }
+    template <class T>
+    T of() {
+        using limits = std::numeric_limits<T>;
         state_ = state_ * 1664525u + 1013904223u;
         const std::uint32_t r = state_ >> 8;
-        const float whole = static_cast<float>(static_cast<int>(r % 17) - 8);
+        const T whole = static_cast<T>(static_cast<int>(r % 17) - 8);
         if (exact_) return whole;
         switch (r / 17 % 1024) {
-            case 0: return std::numeric_limits<float>::infinity();
-            case 1: return std::numeric_limits<float>::quiet_NaN();
-            case 2: return -0.0f;
-            case 3: return 1e-40f;
-            case 4: return 3e38f;
-            default: return whole * 0.37f + static_cast<float>(r % 1000) * 1e-3f;
+            case 0: return limits::infinity();
+            case 1: return limits::quiet_NaN();
+            case 2: return T(-0.0);
+            case 3: return limits::min() / T(117);  // subnormal
+            case 4: return limits::max() / T(1.13);
+            default: return whole * T(0.37) + static_cast<T>(r % 1000) * T(1e-3);
         }
     }
 
@@ -185,9 +196,10 @@ private:
 };
 
 // Bits, but for the sign of zero where it is not promised; any NaN for any other.
-inline bool same(float x, float y, bool signed_zero) {
+template <class T>
+bool same(T x, T y, bool signed_zero) {
     if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
-    return signed_zero ? std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) : x == y;
+    return x == y && (!signed_zero || std::signbit(x) == std::signbit(y));
 }
 
 // Says what was refused.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Any description, policy and executor: a plan or a refusal. What is small is run in memory of exact size and compared
-// with a plain loop, and run again with one field of a view wrong.
+// Any description, policy and executor, of floats or of doubles: a plan or a refusal. What is small is run in memory of
+// exact size, by a plan, by hone::gemm and with B packed, and compared with a plain loop; and run again with one field of
+// a view wrong.
 #include "fuzz.hpp"
 
 namespace {
@@ -23,23 +24,24 @@ hone::strides any_strides(bytes_in& in, index_t rows, index_t cols) {
 
 hone::strides resolved(hone::strides s, index_t cols) { return s == hone::strides{} ? hone::strides{cols, 1} : s; }
 
+template <class T>
 struct operand {
-    hone::matrix_view<float> view;
+    hone::matrix_view<T> view;
     exact_memory memory;
-    std::vector<float> before;
+    std::vector<T> before;
 
     operand(index_t rows, index_t cols, hone::strides s, const span_of_view& span)
-        : view{nullptr, rows, cols, s.row, s.col}, memory(span.bytes()) {
-        for (index_t i = 0; i < span.count; ++i) memory.floats()[i] = std::numeric_limits<float>::quiet_NaN();
-        view.data = memory.floats() + span.before;
+        : view{nullptr, rows, cols, s.row, s.col}, memory(span.bytes<T>()) {
+        for (index_t i = 0; i < span.count; ++i) memory.as<T>()[i] = std::numeric_limits<T>::quiet_NaN();
+        view.data = memory.as<T>() + span.before;
     }
     void fill(values& v) {
         for (index_t i = 0; i < view.rows; ++i) {
-            for (index_t j = 0; j < view.cols; ++j) *view.at(i, j) = v();
+            for (index_t j = 0; j < view.cols; ++j) *view.at(i, j) = v.of<T>();
         }
         keep();
     }
-    void keep() { before.assign(memory.floats(), memory.floats() + memory.size() / sizeof(float)); }
+    void keep() { before.assign(memory.as<T>(), memory.as<T>() + memory.size() / sizeof(T)); }
     void restore() {
         if (!before.empty()) std::memcpy(memory.data(), before.data(), memory.size());
     }
@@ -47,26 +49,27 @@ struct operand {
 };
 
 // What the header of gemm.hpp promises, one element at a time.
-template <class E>
-void expect(const desc& d, const operand& a, const operand& b, operand& c, const float* bias, bool halves,
+template <class T>
+void expect(const desc& d, const operand<T>& a, const operand<T>& b, operand<T>& c, const T* bias, bool halves,
             bool biased) {
-    const auto alpha = static_cast<float>(d.alpha), beta = static_cast<float>(d.beta);
+    const auto alpha = static_cast<T>(d.alpha), beta = static_cast<T>(d.beta);
     const auto product = [&](index_t i, index_t j) {
-        float t = 0;
+        T t = 0;
         if (alpha != 0) {
             for (index_t p = 0; p < d.k; ++p) t = std::fma(*a.view.at(i, p), *b.view.at(p, j), t);
         }
         return alpha == 1 || alpha == 0 || d.k == 0 ? t : alpha * t;
     };
-    std::vector<float> expected = c.before;
-    const index_t base = c.view.data - c.memory.floats();
+    std::vector<T> expected = c.before;
+    const T* const got_all = c.memory.template as<T>();
+    const index_t base = c.view.data - got_all;
     std::vector<bool> element(expected.size());
     for (index_t i = 0; i < c.view.rows; ++i) {
         for (index_t j = 0; j < c.view.cols; ++j) {
             const auto at = static_cast<std::size_t>(base + i * c.view.row_stride + j * c.view.col_stride);
-            float x = product(i, j);
+            T x = product(i, j);
             if (beta != 0) x = std::fma(beta, expected[at], x);
-            const auto relu = [](float y) { return y > 0 || std::isnan(y) ? y : 0.0f; };
+            const auto relu = [](T y) { return y > 0 || std::isnan(y) ? y : T(0); };
             if (halves) x = relu(x) * product(i, j + c.view.cols);
             if (biased) x = relu(x + bias[j]);
             element[at] = true;
@@ -74,7 +77,7 @@ void expect(const desc& d, const operand& a, const operand& b, operand& c, const
         }
     }
     for (std::size_t i = 0; i < expected.size(); ++i) {
-        const float got = c.memory.floats()[i];
+        const T got = got_all[i];
         if (element[i] ? same(got, expected[i], false) : std::memcmp(&got, &expected[i], sizeof got) == 0) continue;
         std::fprintf(stderr, "element %zu of C's memory%s: %a, expected %a\n", i, element[i] ? "" : " (in a gap)",
                      static_cast<double>(got), static_cast<double>(expected[i]));
@@ -83,10 +86,10 @@ void expect(const desc& d, const operand& a, const operand& b, operand& c, const
 }
 
 // One field of one view wrong: refused with C untouched, or, where that field is not looked at, computed.
-template <class Plan, class E>
-void run_wrong(bytes_in& in, const Plan& plan, const E& stages, operand& a, operand& b, operand& c) {
+template <class T, class Plan, class E>
+void run_wrong(bytes_in& in, const Plan& plan, const E& stages, operand<T>& a, operand<T>& b, operand<T>& c) {
     auto va = a.view, vb = b.view, vc = c.view;
-    hone::matrix_view<float>& v = in.below(3) == 0 ? va : in.flag() ? vb : vc;
+    hone::matrix_view<T>& v = in.below(3) == 0 ? va : in.flag() ? vb : vc;
     const index_t other = in.flag() ? in.wild() : static_cast<index_t>(in.byte()) - 100;
     switch (in.below(5)) {
         case 0: v.rows = other; break;
@@ -102,13 +105,13 @@ void run_wrong(bytes_in& in, const Plan& plan, const E& stages, operand& a, oper
     FUZZ_CHECK(c.untouched());
 }
 
-template <class E>
-void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, const float* bias,
-          index_t least_bias, bool sane) {
+template <class T, class E>
+void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, const T* bias, index_t least_bias,
+          bool sane) {
     constexpr bool halves = E::halves, biased = !halves && !std::is_same_v<E, hone::identity_stage>;
     backwards pool{in.below(8) == 0 ? in.raw<int>() : 1 + in.below(5)};
     hone::context context{.executor = pool};
-    const auto plan = hone::plan(d, p, stages, context);
+    const auto plan = hone::plan<T>(d, p, stages, context);
     if (!plan) {
         check_refusal(plan.status());
         FUZZ_CHECK(!(sane && p == hone::policy{} && !halves));
@@ -131,7 +134,7 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
     const bool exact = native || in.flag();
     if (native && (!simple(d.alpha) || !simple(d.beta))) return;
     values next(in.raw<std::uint16_t>(), exact);
-    operand a(m, d.k, sa, span_a), b(d.k, d.n, sb, span_b), c(m, c_cols, sc, span_c);
+    operand<T> a(m, d.k, sa, span_a), b(d.k, d.n, sb, span_b), c(m, c_cols, sc, span_c);
     a.fill(next);
     b.fill(next);
     c.fill(next);
@@ -140,7 +143,14 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
     if (in.flag() && scratch.size() > 0) context.scratch = scratch.span();
     check_done(plan->run(a.view, b.view, c.view, stages, context));
     FUZZ_CHECK(a.untouched() && b.untouched());
-    expect<E>(d, a, b, c, bias, halves, biased);
+    expect(d, a, b, c, bias, halves, biased);
+
+    if (p == hone::policy{}) {
+        c.restore();
+        check_done(hone::gemm(d.alpha, a.view, b.view, d.beta, c.view, stages, hone::context{.executor = pool}));
+        FUZZ_CHECK(a.untouched() && b.untouched());
+        expect(d, a, b, c, bias, halves, biased);
+    }
 
     if (plan->packed_bytes() < 100000) {
         exact_memory weights(static_cast<std::size_t>(plan->packed_bytes()));
@@ -151,7 +161,7 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
         context.scratch = less.size() > 0 ? less.span() : std::span<std::byte>{};
         c.restore();
         check_done(plan->run(a.view, *packed, c.view, stages, context));
-        expect<E>(d, a, b, c, bias, halves, biased);
+        expect(d, a, b, c, bias, halves, biased);
         if (less.size() > 0 && m > 0 && c_cols > 0) {
             context.scratch = {less.data(), less.size() - 1};
             c.restore();
@@ -164,12 +174,8 @@ void fuzz(bytes_in& in, const desc& d, const hone::policy& p, const E& stages, c
     run_wrong(in, *plan, stages, a, b, c);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    bytes_in in(data, size);
-    const int small = in.flag() ? 12 : 70;
+template <class T>
+void fuzz_product(bytes_in& in, int small) {
     desc d{.m = in.extent(small), .n = in.extent(small), .k = in.extent(small)};
     const int epilogue = in.below(4);
     const bool dense = in.flag();
@@ -186,9 +192,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const hone::policy p = in.policy();
     const auto fits = [](index_t x) { return x >= 0 && x < 200; };
     const bool sane = dense && fits(d.m) && fits(d.n) && fits(d.k);
-    std::vector<float> bias(200);
+    std::vector<T> bias(200);
     values next(7, true);
-    for (float& x : bias) x = next();
+    for (T& x : bias) x = next.of<T>();
     if (epilogue == 1) {
         fuzz(in, d, p, hone::gated(hone::relu), bias.data(), 200, sane);
     } else if (epilogue == 2) {
@@ -196,5 +202,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else {
         fuzz(in, d, p, hone::identity, bias.data(), 200, sane);
     }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    bytes_in in(data, size);
+    const int kind = in.byte(), small = kind & 1 ? 12 : 70;
+    if (kind & 2) fuzz_product<double>(in, small);
+    else fuzz_product<float>(in, small);
     return 0;
 }

@@ -25,15 +25,16 @@ void repair(const exact_memory& memory, int what) {
 }
 
 // Whatever the payload holds, it stays inside its memory, and what is refused leaves the result alone.
-template <class Plan, class Run>
+template <class T, class Plan, class Run>
 void try_plan(const Plan& plan, const exact_memory& memory, index_t result_elements, const Run& run) {
     if (!plan) return;
     const auto view = hone::packed_view::open(memory.span());
     FUZZ_CHECK(view);
-    exact_memory result(static_cast<std::size_t>(result_elements) * sizeof(float));
+    exact_memory result(static_cast<std::size_t>(result_elements) * sizeof(T));
     const std::vector<std::byte> before(result.data(), result.data() + result.size());
-    const hone::status s = run(*plan, *view, result.floats());
+    const hone::status s = run(*plan, *view, result.as<T>());
     if (s.ok()) {
+        FUZZ_CHECK(view->header().element == sizeof(T));
         FUZZ_CHECK(static_cast<std::size_t>(plan->packed_bytes()) <= memory.size());
         return;
     }
@@ -41,21 +42,22 @@ void try_plan(const Plan& plan, const exact_memory& memory, index_t result_eleme
     FUZZ_CHECK(before.empty() || std::memcmp(before.data(), result.data(), before.size()) == 0);
 }
 
+template <class T>
 void try_gemm(const exact_memory& memory, index_t n, index_t k, bool halves) {
     constexpr index_t m = 3;
     if (n < 1 || k < 1 || n > 512 || k > 512) return;
-    const std::vector<float> a(static_cast<std::size_t>(m * k), 0.5f);
+    const std::vector<T> a(static_cast<std::size_t>(m * k), T(0.5));
     const auto va = hone::row_major(a.data(), m, k);
     const hone::gemm_desc desc{.m = m, .n = n, .k = k};
     if (halves) {
         const auto gate = hone::gated(hone::silu);
-        const auto run = [&](const auto& plan, const hone::packed_view& v, float* c) {
+        const auto run = [&](const auto& plan, const hone::packed_view& v, T* c) {
             return plan.run(va, v, hone::row_major(c, m, n / 2), gate);
         };
-        try_plan(hone::plan(desc, hone::policy{}, gate), memory, m * (n / 2), run);
+        try_plan<T>(hone::plan<T>(desc, hone::policy{}, gate), memory, m * (n / 2), run);
         return;
     }
-    try_plan(hone::plan(desc), memory, m * n, [&](const auto& plan, const hone::packed_view& v, float* c) {
+    try_plan<T>(hone::plan<T>(desc), memory, m * n, [&](const auto& plan, const hone::packed_view& v, T* c) {
         return plan.run(va, v, hone::row_major(c, m, n));
     });
 }
@@ -73,7 +75,7 @@ void try_conv(const exact_memory& memory, index_t groups, index_t ic, index_t oc
     const auto run = [&](const auto& plan, const hone::packed_view& v, float* out) {
         return plan.run(hone::nhwc(in.data(), 1, size, size, groups * ic), v, hone::nhwc(out, 1, oh, ow, groups * oc));
     };
-    try_plan(hone::plan(desc), memory, oh * ow * groups * oc, run);
+    try_plan<float>(hone::plan(desc), memory, oh * ow * groups * oc, run);
 }
 
 // Packed by a plan, for the fuzzer to change.
@@ -85,7 +87,8 @@ std::vector<std::byte> packed_by_plan(bytes_in& in) {
         FUZZ_CHECK(plan->pack(b, memory.span()).ok());
         return std::vector<std::byte>(memory.data(), memory.data() + memory.size());
     };
-    const int kind = in.below(4);
+    const std::vector<double> doubles(40 * 40, 0.25);
+    const int kind = in.below(6);
     const index_t x = 1 + in.below(40), y = 1 + in.below(40), taps = 1 + in.below(3);
     if (kind == 0) {
         return pack(hone::plan(hone::gemm_desc{.m = 3, .n = x, .k = y}), hone::row_major(weights.data(), y, x));
@@ -94,6 +97,15 @@ std::vector<std::byte> packed_by_plan(bytes_in& in) {
         const index_t n = x / 2 * 2;
         return pack(hone::plan(hone::gemm_desc{.m = 3, .n = n, .k = y}, hone::policy{}, hone::gated(hone::silu)),
                     hone::row_major(weights.data(), y, n));
+    }
+    if (kind == 4) {
+        return pack(hone::plan<double>(hone::gemm_desc{.m = 3, .n = x, .k = y}), hone::row_major(doubles.data(), y, x));
+    }
+    if (kind == 5) {
+        const index_t n = x / 2 * 2;
+        const hone::gemm_desc desc{.m = 3, .n = n, .k = y};
+        return pack(hone::plan<double>(desc, hone::policy{}, hone::gated(hone::silu)),
+                    hone::row_major(doubles.data(), y, n));
     }
     const index_t ic = kind == 2 ? y : x;
     const hone::conv_desc desc{.h = 5, .w = 5, .ic = ic, .oc = x, .kh = taps, .kw = taps, .groups = kind == 2 ? 1 : x};
@@ -135,7 +147,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!s.ok()) check_refusal(s);
     if ((what & 3) == 3) FUZZ_CHECK(s.ok());
     // Not verified weights run too: a wrong payload gives wrong numbers, never an access outside.
-    try_gemm(memory, h.n, h.k, h.kind == hone::packed_kind::gemm_b_halves);
+    try_gemm<float>(memory, h.n, h.k, h.kind == hone::packed_kind::gemm_b_halves);
+    try_gemm<double>(memory, h.n, h.k, h.kind == hone::packed_kind::gemm_b_halves);
     if (h.kind == hone::packed_kind::depthwise) try_conv(memory, h.n, 1, 1, h.kh, h.kw);
     else if (h.kh > 0 && h.kw > 0 && h.kh < 64 && h.kw < 64)
         try_conv(memory, h.groups, h.k / (h.kh * h.kw), h.n, h.kh, h.kw);
