@@ -136,8 +136,9 @@ suite gemm_suite() {
     add("fixed.vs_libxsmm.min", "fixed", {"small"}, summary::least_ratio);
     s.summaries.back().needed_peers = {"libxsmm"};
     add("small.vs_best_peer.geomean", "plain", {"small"}, summary::geomean_of_ratios);
-    // Products of one row: B (k, n) by rows, packed, and by columns.
-    for (const auto& [group, name] : {std::pair{"plain", "plain"}, {"packed", "packed"}, {"transposed", "transposed.strict"}}) {
+    // Products of one row: B (k, n) by rows, packed, and by columns, with strict sums and with relaxed ones.
+    for (const auto& [group, name] : {std::pair{"plain", "plain"}, {"packed", "packed"}, {"transposed", "transposed.strict"},
+                                      {"transposed.relaxed", "transposed.relaxed"}}) {
         add("", group, {"decode"}, summary::least_of_bandwidth);
         s.summaries.back().name = std::string("gemv_f32.") + name + ".of_read_bandwidth";
         s.summaries.back().only = [](const bench_case& c) { return c.label.substr(0, 2) == "1x"; };

@@ -496,6 +496,69 @@ TEST_CASE("B20 B31 small products without a plan give the bits of planned ones, 
     test::check_small_without_plan<float>();
 }
 
+// At most four steps of k go through rank updates of two rows at a time, B packed or copied.
+TEST_CASE("few steps of k: every layout of B, packed and with stages, against one chain") {
+    random_source source(17);
+    for (const index_t k : {1, 2, 3, 4, 5}) {
+        for (const index_t m : {8, 9, 37}) {
+            for (const index_t n : {255, 256, 301, 1000}) {
+                if (test::quick() && n == 1000) continue;
+                std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n)), turned(b.size());
+                std::vector<float> offsets(static_cast<std::size_t>(n)), want(static_cast<std::size_t>(m * n));
+                for (float& x : a) x = source.value();
+                for (float& x : b) x = source.value();
+                for (float& x : offsets) x = source.value();
+                for (index_t p = 0; p < k; ++p) {
+                    for (index_t j = 0; j < n; ++j) turned[static_cast<std::size_t>(j * k + p)] = b[static_cast<std::size_t>(p * n + j)];
+                }
+                const auto chain = [&](index_t i, index_t j, bool staged) {
+                    float t = 0;
+                    for (index_t p = 0; p < k; ++p) t = std::fma(a[static_cast<std::size_t>(i * k + p)], b[static_cast<std::size_t>(p * n + j)], t);
+                    if (!staged) return t;
+                    const float x = t + offsets[static_cast<std::size_t>(j)];
+                    return x > 0 ? x : 0.0f;
+                };
+                const auto va = hone::row_major<const float>(a.data(), m, k);
+                for (hone::isa id : test::isas()) {
+                    if (!test::reproducible(id)) continue;
+                    const auto check = [&](const char* what, bool staged, auto&& run) {
+                        INFO(hone::isa_name(id) << " " << m << "x" << n << "x" << k << " " << what << " staged " << staged);
+                        guarded<float> held(m * n);
+                        for (index_t i = 0; i < m * n; ++i) held.data()[i] = nan_value;
+                        REQUIRE(run(hone::row_major(held.data(), m, n)) == hone::status{});
+                        CHECK(held.intact());
+                        index_t wrong = 0;
+                        for (index_t i = 0; i < m * n; ++i) {
+                            const float expected = chain(i / n, i % n, staged), got = held.data()[i];
+                            if (std::memcmp(&expected, &got, sizeof got) != 0) ++wrong;
+                        }
+                        CHECK(wrong == 0);
+                    };
+                    const auto all = [&](bool staged, const auto& epilogue) {
+                        for (const bool by_columns : {false, true}) {
+                            const auto vb = by_columns ? hone::col_major<const float>(turned.data(), k, n) : hone::row_major<const float>(b.data(), k, n);
+                            const auto desc = hone::describe(va, vb, hone::matrix_view<float>{nullptr, m, n, n, 1});
+                            const auto plan = hone::plan(desc, {.isa = id}, epilogue);
+                            REQUIRE(plan.status() == hone::status{});
+                            const bool ranks = std::string_view(plan->explain().kernel) == "gemm of few steps";
+                            if (id == hone::isa::avx512 || id == hone::isa::avx2) CHECK(ranks == (k <= 4 && n >= 256));
+                            check(by_columns ? "B by columns" : "B by rows", staged, [&](const auto& c) { return plan->run(va, vb, c, epilogue); });
+                            const hone::aligned_buffer memory(static_cast<std::size_t>(plan->packed_bytes()));
+                            const std::span<std::byte> bytes{memory.data(), memory.size()};
+                            REQUIRE(plan->pack(vb, bytes) == hone::status{});
+                            const auto weights = hone::packed_view::open(bytes);
+                            REQUIRE(weights.status() == hone::status{});
+                            check("packed", staged, [&](const auto& c) { return plan->run(va, *weights, c, epilogue); });
+                        }
+                    };
+                    all(false, hone::identity);
+                    all(true, hone::bias(offsets) | hone::relu);
+                }
+            }
+        }
+    }
+}
+
 // Blocks of B that L1 does not hold are packed a tile of columns at a time, in whatever order the tiles come; few rows take
 // rank updates where B lies in rows.
 TEST_CASE("caller's scratch: the exact size is enough for B beyond L1, of few rows and of many") {

@@ -377,6 +377,14 @@ void check_gemm() {
     check_steady("three blocks of k", plainly<T>(20, 200, deep));
     check_steady("three blocks of k and stages", plainly<T>(20, 200, deep, hone::scale(0.5) | hone::relu));
 
+    // So much scratch that it lies on pages the system is asked for.
+    const hone::policy blocked{.block = {64, 256, 1024}};
+    const hone::gemm_desc large{.m = 130, .n = 700, .k = 300};
+    const auto in_blocks = hone::plan<T>(large, blocked);
+    REQUIRE(in_blocks.status() == hone::status{});
+    CHECK(in_blocks->scratch_bytes() > 600000);
+    check_steady("a block of B in scratch", planned(product<T>(130, 700, 300), large, blocked));
+
     product<T> wide(40, 90, 50);
     check_steady("alpha and beta", [&] {
         return call([p = wide]() mutable { return hone::gemm(2.0, p.va(), p.vb(), 0.5, p.vc()).ok(); });

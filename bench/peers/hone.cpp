@@ -88,6 +88,13 @@ std::vector<entry> gemm(const gemm_problem_of<T>& p) {
                           {},
                           columns->data(),
                           columns->size()});
+        constexpr hone::policy relaxed{.numerics = hone::numerics::relaxed};
+        result.push_back({"hone",
+                          "transposed.relaxed",
+                          repeated([=, keep = columns] { (void)hone::gemm<relaxed>(a, bt, c); }),
+                          {},
+                          columns->data(),
+                          columns->size()});
     }
     return result;
 }

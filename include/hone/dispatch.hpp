@@ -92,6 +92,17 @@ inline depthwise_fn<T> depthwise_kernel(hone::isa id) {
     return nullptr;
 }
 
+// The kernels of relaxed sums of an ISA, or null. Of one that is known at compile time, I, no other is instantiated.
+template <class T, isa I = isa::dynamic>
+inline const relaxed_kernels<T>* relaxed_kernels_of(hone::isa id) {
+#define HONE_RELAXED(region, type)                                                                    \
+    if constexpr (std::is_same_v<T, type> && (I == isa::dynamic || I == isa::region)) {               \
+        if (id == isa::region) return &region::relaxed_record<type, isa_row_of(isa::region)->registers == 32>; \
+    }
+#include "kernels.def"
+    return nullptr;
+}
+
 // The epilogue pass of an ISA for the stages E: one small function per ISA and epilogue; everything else is shared.
 template <class T, class E>
 inline finish_fn<T> finish_of(hone::isa id) {

@@ -14,6 +14,12 @@
 //   v = beta == 0 ? u : fma(beta, C, u); then the stages in order, each operation rounded. Bitwise equal on every ISA with
 //   FMA, for every tile, block, packing, operand layout and number of workers. beta == 0 never reads C; alpha == 0 and
 //   k == 0 read neither A nor B.
+// Numbers (numerics relaxed): t is the same sum in another order where that is faster, |t - exact| <= gamma * sum |a| |b| with
+//   gamma = k * eps / (1 - k * eps) and eps half the distance from 1 to the next number; u, v and the stages are as above. What
+//   overflows on the way may be infinite or NaN in one order and not in another. The order depends on ISA, shape, layouts,
+//   policy and whether B is packed, not on values, workers or the call: a plan gives the same bits whenever it runs. Fast where
+//   few elements have long sums: at most 8 to 16 rows with B's columns contiguous, at most 8 columns with A's rows contiguous,
+//   m * n below 64. Other sums are strict, and all sums where the policy names a tile, kc or packing.
 // Memory: nothing is read outside A, B, C and what the stages view, and nothing written outside C. C may not share an
 //   element with A or B; interleaved views do not. Elements lie on multiples of their alignment. No allocation in the steady
 //   state.
@@ -28,6 +34,7 @@
 #include "dispatch.hpp"
 #include "epilogue.hpp"
 #include "nest/model.hpp"
+#include "nest/relaxed.hpp"
 #include "pack.hpp"
 #include "plan.hpp"
 #include "validate.hpp"
@@ -92,12 +99,17 @@ struct gemm_decision {
     int workers = 1;
     bool whole_rows = false;           // C is split along rows only
     bool far = false, far_in_place = false;  // B is fetched ahead, packed or in place
-    bool by_rank = false;              // rank updates instead of register tiles
-    narrow_side narrow = narrow_side::none;  // the kernel of few columns instead of register tiles
+    gemm_way way = gemm_way::tiles;    // for B as the description has it
+    const relaxed_kernels<T>* relaxed = nullptr;
+    gemm_task_fn<T> relaxed_task = nullptr;
     bool pack_a = false, b_in_place = false, plain_stages = false, sums_in_c = false;
     bool tile_from_policy = false, block_from_policy = false, isa_from_policy = false;
     finish_fn<T> finish = nullptr;
 };
+
+// Takes a relaxed way where it is better than the strict ones. Null where no relaxed policy is named: then none is compiled.
+template <class T>
+using relax_fn = void (*)(gemm_decision<T>&, const epilogue_traits&);
 
 inline constexpr strides dense(strides s, index_t cols) { return s == strides{} ? strides{cols, 1} : s; }
 
@@ -105,7 +117,7 @@ HONE_FOR_SIZE_BEGIN
 
 template <class T>
 inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, const gemm_kernel<T>* fixed, finish_fn<T> finish,
-                          const epilogue_traits& e, int concurrency) {
+                          const epilogue_traits& e, int concurrency, relax_fn<T> relax) {
     const index_t c_cols = e.halves ? desc.n / 2 : desc.n;
     desc.a = dense(desc.a, desc.k);
     desc.b = dense(desc.b, desc.n);
@@ -185,9 +197,16 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     }
     d.far = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, false);
     d.far_in_place = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, true);
-    d.by_rank = d.b_in_place && !d.pack_a && p.tile.mr == 0 && p.block.kc == 0 && prefers_rank(kn, desc.m, desc.n, desc.k);
-    if (!d.by_rank && !e.halves && p.tile.mr == 0 && p.block.kc == 0 && p.packing == packing::dynamic) {
-        d.narrow = narrow_side_of(kn, desc.m, desc.n, desc.k, desc.a.col == 1, desc.b.row == 1 && desc.b.col != 1, e.whole_rows);
+    if (p.tile.mr == 0 && p.block.kc == 0 && static_cast<T>(desc.alpha) != T(0)) {
+        if (d.b_in_place && !d.pack_a && prefers_rank(kn, desc.m, desc.n, desc.k)) {
+            d.way = gemm_way::rank_updates;
+        } else if (!e.halves && desc.a.col == 1 && p.packing == packing::dynamic && has_few_steps(this_machine().cache, kn, desc.m, desc.n, desc.k)) {
+            d.way = gemm_way::few_steps;
+            d.b_in_place = false;
+        } else if (!e.halves && p.packing == packing::dynamic) {
+            d.way = narrow_way_of(kn, desc.m, desc.n, desc.k, desc.a.col == 1, desc.b.row == 1 && desc.b.col != 1, e.whole_rows);
+        }
+        if (relax && p.packing == packing::dynamic) relax(d, e);
     }
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
@@ -217,22 +236,18 @@ inline index_t packed_columns(const gemm_decision<T>& d) {
     return d.half != 0 ? halved_columns(d.half, d.kernel.panel) : d.desc.n;
 }
 
-// Rank updates read B where it lies.
+// Some ways read B, or its columns, where they lie.
 template <class T>
-inline bool by_rank_of(const gemm_decision<T>& d, bool packed) {
-    return d.by_rank && !packed;
-}
-
-// Rows of packed weights are no columns that the kernel of few columns could read.
-template <class T>
-inline narrow_side narrow_of(const gemm_decision<T>& d, bool packed) {
-    return packed && d.narrow == narrow_side::rows ? narrow_side::none : d.narrow;
+inline gemm_way way_of(const gemm_decision<T>& d, bool packed) {
+    if (packed && d.way == gemm_way::few_steps && 2 * d.kernel.lanes % d.kernel.panel != 0) return gemm_way::tiles;
+    const bool lies = d.way == gemm_way::rank_updates || d.way == gemm_way::few_rows || d.way == gemm_way::dots_of_columns;
+    return packed && lies ? gemm_way::tiles : d.way;
 }
 
 // Whether a task keeps sums in scratch before they go through the epilogue.
 template <class T>
-inline bool keeps_sums(const gemm_decision<T>& d, bool by_rank) {
-    return by_rank ? !d.plain_stages : d.kc < d.desc.k && !d.sums_in_c;
+inline bool keeps_sums(const gemm_decision<T>& d, gemm_way way) {
+    return way == gemm_way::tiles ? d.kc < d.desc.k && !d.sums_in_c : !d.plain_stages;
 }
 
 template <class T>
@@ -240,9 +255,9 @@ inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const p
     const index_t unit = column_unit(d.kernel, d.half != 0);
     const index_t rows = ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows) * d.kernel.mr;
     const index_t cols = ceil_div(ceil_div(packed_columns(d), unit), p.cols) * unit;
-    const bool by_rank = by_rank_of(d, packed);
-    const narrow_side narrow = narrow_of(d, packed);
-    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.l1, d.pack_a, source_of_b(d, packed), keeps_sums(d, by_rank), d.half != 0, by_rank, narrow);
+    const gemm_way way = way_of(d, packed);
+    return gemm_scratch_of(d.kernel, least(rows, d.desc.m), cols, d.desc.k, d.mc, d.kc, d.nc, d.l1, d.pack_a, source_of_b(d, packed),
+                           keeps_sums(d, way), d.half != 0, way);
 }
 
 template <class T>
@@ -264,8 +279,10 @@ template <class T>
 inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     explanation e;
     const parts p = parts_of(d, packed, d.workers);
-    const bool narrow = narrow_of(d, packed) != narrow_side::none, by_rank = by_rank_of(d, packed);
-    e.kernel = narrow ? "gemm of few columns" : by_rank ? "gemm by rank updates" : "gemm";
+    constexpr const char* ways[] = {"gemm",                "gemm by rank updates", "gemm of few steps", "gemm of few columns",
+                                    "gemm of few columns", "gemm by dots",         "gemm by dots",      "gemm by split sums"};
+    const gemm_way way = way_of(d, packed);
+    e.kernel = ways[static_cast<int>(way)];
     e.element = name(dtype_of<T>).data();
     e.isa = d.kernel.isa;
     e.tile = {d.kernel.mr, d.kernel.nr};
@@ -282,7 +299,8 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
     e.why_tile = d.tile_from_policy ? "policy" : "covers the shape at least cost";
     e.why_block = d.block_from_policy ? "policy" : m.cache.l3_assumed ? "from caches, L3 assumed" : "from caches";
-    e.sums = by_rank ? (d.plain_stages ? "C" : "scratch") : narrow || d.kc >= d.desc.k ? "registers" : d.sums_in_c ? "C" : "scratch";
+    const bool registers = way == gemm_way::tiles ? d.kc >= d.desc.k : way > gemm_way::few_steps;
+    e.sums = registers ? "registers" : keeps_sums(d, way) ? "scratch" : "C";
     e.scratch_bytes = scratch_of(d, packed, d.workers);
     return e;
 }
@@ -313,8 +331,8 @@ HONE_NOINLINE inline status pack_gemm(const gemm_decision<T>& d, const matrix_vi
     if (b.data == nullptr && h.payload_bytes != 0) return {code::null_pointer, argument::b_data, 0, product_of(b.rows, b.cols)};
     if (status s = check_aligned(b.data, argument::b_data); !s.ok()) return s;
     if (status s = check_pack_memory(memory, static_cast<index_t>(h.payload_bytes + sizeof h)); !s.ok()) return s;
-    pack_panels(d.kernel, b.data, b.row_stride, b.col_stride, g.k, g.n, d.half, 0, ceil_div(packed_columns(d), d.kernel.panel),
-                reinterpret_cast<T*>(memory.data() + sizeof h));
+    pack_panels(d.kernel, b.data, g.k > 1 ? b.row_stride : 0, g.n > 1 ? b.col_stride : 1, g.k, g.n, d.half, 0,
+                ceil_div(packed_columns(d), d.kernel.panel), reinterpret_cast<T*>(memory.data() + sizeof h));
     seal<T>(memory.data(), h);
     return {};
 }
@@ -384,26 +402,28 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.nc = d.nc;
     job.l1 = d.l1;
     job.far = source_of_b(d, b == nullptr) == b_source::in_place ? d.far_in_place : d.far;
+    // The stride of an extent of one means nothing, and what walks steps once beyond the end all the same.
     job.a = a.data;
-    job.a_row_stride = g.a.row;
+    job.a_row_stride = c.rows > 1 ? g.a.row : 0;
     job.a_col_stride = g.a.col;
     if (b) {
         job.b = b->data;
-        job.b_row_stride = g.b.row;
+        job.b_row_stride = g.k > 1 ? g.b.row : 0;
         job.b_col_stride = g.b.col;
     } else if (product) {
         job.packed = reinterpret_cast<const T*>(packed->payload());
     }
     job.c = reinterpret_cast<unsigned char*>(c.data);
-    job.c_row_stride = g.c.row;
+    job.c_row_stride = c.rows > 1 ? g.c.row : 0;
     job.c_col_stride = g.c.col;
     job.c_size = d.c_size;
     job.alpha = static_cast<T>(g.alpha);
     job.beta = static_cast<T>(g.beta);
     job.pack_a = d.pack_a;
     job.source = source_of_b(d, b == nullptr);
-    job.by_rank = by_rank_of(d, b == nullptr);
-    job.narrow = narrow_of(d, b == nullptr);
+    job.way = way_of(d, b == nullptr);
+    job.relaxed = d.relaxed;
+    job.relaxed_task = d.relaxed_task;
     job.sums_in_c = d.sums_in_c;
     job.plain = d.plain_stages;
     job.finish = d.finish;
@@ -458,16 +478,46 @@ public:
     detail::gemm_decision<T> d_;  // for hone's own use
 };
 
+namespace detail::inline HONE_UNIT {
+
+HONE_FOR_SIZE_BEGIN
+
+// The relaxed ways of ISA I, or of all.
+template <class T, isa I>
+inline void relax_gemm(gemm_decision<T>& d, const epilogue_traits& e) {
+    const gemm_desc& g = d.desc;
+    const relaxed_kernels<T>* kernels = relaxed_kernels_of<T, I>(d.kernel.isa);
+    if (kernels == nullptr) return;
+    const bool a_rows = g.a.col == 1, b_rows = g.b.col == 1, b_columns = g.b.row == 1;                   // contiguous
+    const gemm_way way = relaxed_way_of(*kernels, d.kernel, g.m, g.n, g.k, a_rows, b_rows, b_columns, e.halves);
+    if (way == gemm_way::tiles) return;
+    d.way = way;
+    d.b_in_place = way == gemm_way::split_sums || g.b.row == 1;
+    d.relaxed = kernels;
+    d.relaxed_task = &gemm_relaxed_task<T>;
+}
+
+HONE_FOR_SIZE_END
+
+}  // namespace detail::inline HONE_UNIT
+
 namespace detail {
 
 // The plan of a run-time policy, or of a compile-time one, which instantiates its own ISA only.
 template <class T, policy P, class E>
-HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, const policy& p, const context& ctx) {
+HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, const policy& p, const context& ctx, relax_fn<T> relax) {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "hone::plan: the element type must be float or double");
     constexpr epilogue_traits traits = traits_of<E, T>();
     static_assert(validate<P, T>());
     const fixed_choice<P, T, E> choice(p);
-    return decide_gemm<T>(plan.d_, desc, p, choice.kernel(), choice.finish, traits, ctx.executor.concurrency());
+    return decide_gemm<T>(plan.d_, desc, p, choice.kernel(), choice.finish, traits, ctx.executor.concurrency(), relax);
+}
+
+// What makes P's plans relaxed, if it is.
+template <class T, policy P>
+HONE_INLINE constexpr relax_fn<T> fixed_relax() {
+    if constexpr (P.numerics == numerics::relaxed) return &relax_gemm<T, P.isa>;
+    else return nullptr;
 }
 
 }  // namespace detail
@@ -475,16 +525,24 @@ HONE_INLINE status make_gemm_plan(gemm_plan<E, T>& plan, const gemm_desc& desc, 
 // A plan for C = epilogue(alpha * A * B + beta * C), or the status that says why there is none. The epilogue's stages are
 // part of the plan's type; the values they hold are given to run(). The context says how many workers to plan for.
 template <class T = float, class E = identity_stage>
-HONE_INLINE expected<gemm_plan<E, T>> plan(const gemm_desc& desc, const policy& p = {}, const E& = identity, const context& ctx = {}) {
+HONE_INLINE expected<gemm_plan<E, T>> plan(const gemm_desc& desc, const policy& p, const E& = identity, const context& ctx = {}) {
     gemm_plan<E, T> result;
-    if (status s = detail::make_gemm_plan<T, policy{}>(result, desc, p, ctx); !s.ok()) return s;
+    const detail::relax_fn<T> relax = p.numerics == numerics::relaxed ? &detail::relax_gemm<T, isa::dynamic> : nullptr;
+    if (status s = detail::make_gemm_plan<T, policy{}>(result, desc, p, ctx, relax); !s.ok()) return s;
+    return result;
+}
+// The same where everything is left to run time.
+template <class T = float>
+HONE_INLINE expected<gemm_plan<identity_stage, T>> plan(const gemm_desc& desc) {
+    gemm_plan<identity_stage, T> result;
+    if (status s = detail::make_gemm_plan<T, policy{}>(result, desc, policy{}, context{}, nullptr); !s.ok()) return s;
     return result;
 }
 // The same for a policy that is fixed at compile time: a field that breaks a rule does not compile.
 template <policy P, class T = float, class E = identity_stage>
 HONE_INLINE expected<gemm_plan<E, T>> plan(const gemm_desc& desc, const E& = identity, const context& ctx = {}) {
     gemm_plan<E, T> result;
-    if (status s = detail::make_gemm_plan<T, P>(result, desc, P, ctx); !s.ok()) return s;
+    if (status s = detail::make_gemm_plan<T, P>(result, desc, P, ctx, detail::fixed_relax<T, P>()); !s.ok()) return s;
     return result;
 }
 
@@ -533,7 +591,7 @@ HONE_INLINE status gemm(double alpha, const matrix_view<TA>& a, const matrix_vie
     static_assert(std::is_same_v<T, std::remove_const_t<TB>>, "hone::gemm: A and B must have one element type");
     static_assert(std::is_same_v<TC, typename E::template stored<T>>,
                   "hone::gemm: C must have the element type of A, or that of the epilogue's store_as<T>()");
-    if constexpr (P == policy{} && std::is_same_v<E, identity_stage>) {
+    if constexpr (P == policy{.numerics = P.numerics} && std::is_same_v<E, identity_stage>) {
         if (alpha == 1 && beta == 0 && ctx.scratch.empty() && detail::gemm_small<T>(a, b, c)) return {};
     }
     gemm_desc desc = describe(a, b, c);
@@ -541,7 +599,7 @@ HONE_INLINE status gemm(double alpha, const matrix_view<TA>& a, const matrix_vie
     desc.alpha = alpha;
     desc.beta = beta;
     gemm_plan<E, T> plan;
-    if (status s = detail::make_gemm_plan<T, P>(plan, desc, P, ctx); !s.ok()) return s;
+    if (status s = detail::make_gemm_plan<T, P>(plan, desc, P, ctx, detail::fixed_relax<T, P>()); !s.ok()) return s;
     return plan.run(a, b, c, epilogue, ctx);
 }
 template <policy P = policy{}, class TA, class TB, class TC, is_stage E = identity_stage>

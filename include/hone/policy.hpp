@@ -16,7 +16,8 @@
 
 namespace hone::inline HONE_ABI {
 
-// strict: one chain of fused multiply-adds per element, bitwise equal on every ISA with FMA. relaxed: any order.
+// strict: one chain of fused multiply-adds per element, bitwise equal on every ISA with FMA. relaxed: a product may add in any
+// order that gains by it, the same each time on one ISA; it need not (gemm.hpp, "Numbers").
 enum class numerics : std::uint8_t { strict, relaxed };
 
 // What is copied before the register tile reads it, B packed beforehand apart: neither, A only, B only, or both. Operands

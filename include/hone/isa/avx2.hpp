@@ -12,5 +12,6 @@
 #include "begin.hpp"
 #include "avx2/reg.hpp"
 #include "../kernel/all.inl"
+#include "../kernel/all_relaxed.inl"
 #include "end.hpp"
 #endif

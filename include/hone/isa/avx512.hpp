@@ -12,6 +12,7 @@
 #include "begin.hpp"
 #include "avx512/reg.hpp"
 #include "../kernel/all.inl"
+#include "../kernel/all_relaxed.inl"
 #include "avx512/row_groups.inl"
 #include "end.hpp"
 #endif

@@ -11,4 +11,5 @@
 #include "begin.hpp"
 #include "native/reg.hpp"
 #include "../kernel/all.inl"
+#include "../kernel/all_relaxed.inl"
 #include "end.hpp"

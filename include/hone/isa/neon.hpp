@@ -11,5 +11,6 @@
 #include "begin.hpp"
 #include "neon/reg.hpp"
 #include "../kernel/all.inl"
+#include "../kernel/all_relaxed.inl"
 #include "end.hpp"
 #endif

@@ -17,6 +17,8 @@
 #include "sve/reg.hpp"
 #include "sve/gemm_micro.inl"
 #include "sve/fixed_micro.inl"
+#include "sve/relaxed_micro.inl"
 #include "../kernel/common.inl"
+#include "../kernel/relaxed.inl"
 #include "end.hpp"
 #endif

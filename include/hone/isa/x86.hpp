@@ -18,6 +18,7 @@ typedef float f32x4 __attribute__((vector_size(16), may_alias));
 typedef float f32x8 __attribute__((vector_size(32), may_alias));
 typedef float f32x16 __attribute__((vector_size(64), may_alias));
 typedef int i32x8 __attribute__((vector_size(32), may_alias));
+typedef double f64x2 __attribute__((vector_size(16), may_alias));
 typedef double f64x4 __attribute__((vector_size(32), may_alias));
 typedef double f64x8 __attribute__((vector_size(64), may_alias));
 typedef long long i64x4 __attribute__((vector_size(32), may_alias));
@@ -29,6 +30,7 @@ typedef double f64x8_anywhere __attribute__((vector_size(64), may_alias, aligned
 // Laid out here: GCC 12 at -O0 fails on a type that is first laid out inside a target region.
 static_assert(sizeof(f32x8) == 32 && sizeof(f32x16) == 64 && sizeof(i32x8) == 32);
 static_assert(sizeof(f64x4) == 32 && sizeof(f64x8) == 64 && sizeof(i64x4) == 32);
+static_assert(sizeof(f32x4) == 16 && sizeof(f64x2) == 16);
 static_assert(sizeof(f32x4_anywhere) == 16 && sizeof(f32x8_anywhere) == 32 && sizeof(f32x16_anywhere) == 64);
 static_assert(sizeof(f64x4_anywhere) == 32 && sizeof(f64x8_anywhere) == 64);
 

@@ -31,10 +31,20 @@ struct gemm_kernel {
     bool masked = false;                                                    // no column of B beyond the last is read
     micro_fn<T> micro[tile_height_count][max_registers] = {};               // (height, registers of columns - 1) or null
     micro_fn<T> packing = nullptr;                                          // the full tile that packs B on the way, or null
-    rank_fn<T> rank[2][2] = {};                                             // (rows - 1, one step or rank_steps) or null
+    rank_fn<T> rank[2][rank_steps] = {};                                    // (rows - 1, steps - 1) or null
     tiny_fn<T> tiny[2] = {};                                                // (registers of columns - 1) or null
     narrow_fn<T> narrow = nullptr;                                          // few columns, or null
     pack_lines_fn<T> pack_lines = nullptr;                                  // whole panels of contiguous rows
+};
+
+// What an ISA has for sums in any order. Apart from gemm_kernel: who names no relaxed policy compiles none of it.
+template <class T>
+struct relaxed_kernels {
+    index_t dot_rows = 0;                                                   // rows of C up to which dots win over packing B's columns
+    index_t split_rows = 0;                                                 // rows of C that split_several takes
+    dot_fn<T> dot[2] = {};                                                  // (one row of x, four)
+    split_fn<T> split[max_registers] = {};                                  // one row: (registers of columns - 1) or null
+    split_fn<T> split_several = nullptr;                                    // one register
 };
 
 // A run of equal tiles at the top of `left` rows, of a height that comes with `narrowest` registers of columns and more.

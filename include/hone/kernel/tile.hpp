@@ -65,8 +65,9 @@ template <class T>
 struct rank_tile {
     const T* a = nullptr;               // (M, R)
     index_t a_row = 0;
-    const T* b = nullptr;               // (R, cols)
+    const T* b = nullptr;               // (R, cols) in rows or in panels, of which two registers hold whole ones
     index_t b_row = 0;
+    index_t b_panel = 0;                // elements from one panel to the next; in rows the width of a panel
     const T* in = nullptr;              // (M, cols) or null: the chains begin at +0
     index_t in_row = 0;
     T* out = nullptr;                   // (M, cols), may be equal to in
@@ -90,6 +91,38 @@ struct narrow_tile {
 
 template <class T>
 using narrow_fn = void (*)(const narrow_tile<T>&);
+
+// One call of the dot kernel: out(i, j) = row i of x times row j of y. Rows are contiguous.
+template <class T>
+struct dot_tile {
+    const T* x = nullptr;               // few rows, which stay in cache
+    index_t x_row = 0, x_rows = 0;
+    const T* y = nullptr;               // any number of rows, each read once
+    index_t y_row = 0, y_rows = 0;
+    T* out = nullptr;
+    index_t out_x = 0, out_y = 0;       // elements from one row of x, or of y, to the next
+    index_t k = 0;                      // more than a register holds
+};
+
+template <class T>
+using dot_fn = void (*)(const dot_tile<T>&);
+
+// One call of the kernel of split sums: out (rows, n) = A (rows, k) * B (k, n), n being the kernel's registers or less.
+template <class T>
+struct split_tile {
+    const T* a = nullptr;               // rows are contiguous
+    index_t a_row = 0;
+    const T* b = nullptr;
+    index_t b_step = 0, b_panel = 0;    // elements from one k to the next, from one panel to the next
+    int b_cols = 0;                     // columns of the last register that may be read, 1 .. lanes
+    T* out = nullptr;
+    index_t out_row = 0;
+    int cols = 0;                       // columns of the last register that are C's, 1 .. lanes
+    index_t rows = 0, k = 0;
+};
+
+template <class T>
+using split_fn = void (*)(const split_tile<T>&);
 
 // One call of a depthwise micro-kernel: all channels of one output pixel.
 template <class T>

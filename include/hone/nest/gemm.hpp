@@ -25,9 +25,24 @@ namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
 // Where B comes from. In place: its rows are contiguous, and only a part panel at the end is packed.
 enum class b_source : unsigned char { packed_beforehand, packed_each_call, in_place };
 
-// Which side of the product is at most four wide and goes through the kernel for that: C's columns; or, where B's columns are
-// contiguous, C's rows, and the product is that of the transposed operands.
-enum class narrow_side : unsigned char { none, columns, rows };
+// How the sums are formed.
+enum class gemm_way : unsigned char {
+    tiles,          // register tiles over blocks
+    rank_updates,   // one or two rows of A, B in place by rows
+    few_steps,      // the same kernels over any rows of A, k of at most rank_steps
+    few_columns,    // at most four, A's rows contiguous
+    few_rows,       // at most four, B's columns contiguous: the product of the transposed operands
+    dots_of_rows,   // relaxed, few columns of C: A's rows are read in place, each once
+    dots_of_columns,  // relaxed, few rows of C: B's columns are read in place, each once
+    split_sums      // relaxed, few rows and columns, B by rows
+};
+HONE_INLINE constexpr bool is_narrow(gemm_way w) { return w == gemm_way::few_columns || w == gemm_way::few_rows; }
+HONE_INLINE constexpr bool is_relaxed(gemm_way w) { return w >= gemm_way::dots_of_rows; }
+
+template <class T>
+struct gemm_job;
+template <class T>
+using gemm_task_fn = void (*)(const gemm_job<T>&, range rows, range cols, std::byte* scratch);
 
 // What the nest is asked to do, checked and decided beforehand. All strides in elements.
 template <class T>
@@ -48,8 +63,9 @@ struct gemm_job {
     bool far = false;                                          // B is beyond L2: its tiles are asked for ahead of time
     bool pack_a = false;
     b_source source = b_source::packed_each_call;
-    bool by_rank = false;                                      // rank updates instead of register tiles
-    narrow_side narrow = narrow_side::none;                    // the kernel of few columns instead of register tiles
+    gemm_way way = gemm_way::tiles;
+    const relaxed_kernels<T>* relaxed = nullptr;               // for relaxed ways: the kernels, and who runs them
+    gemm_task_fn<T> relaxed_task = nullptr;
     bool sums_in_c = false;                                    // partial sums live in C between k blocks
     bool plain = false;                                        // the last k block stores C itself: no alpha, beta, stages
     finish_fn<T> finish = nullptr;
@@ -108,6 +124,10 @@ inline constexpr index_t tile_group = 4;
 
 inline constexpr index_t narrow_rows_at_once = 128;
 
+// Rows of C that dots can be of, at most max_mr, and columns; dots of each that wait for one epilogue pass: of columns of
+// 16 KiB these are four streams of half a MiB.
+inline constexpr index_t dot_rows = 16, dot_columns = 8, dots_at_once = 128;
+
 // Bytes of each part of one task's scratch, in the order they lie there; each part begins on a 64-byte line.
 struct gemm_scratch {
     index_t a = 0, b = 0, sums = 0, tile = 0;
@@ -117,12 +137,21 @@ struct gemm_scratch {
 template <class T>
 HONE_INLINE constexpr gemm_scratch gemm_scratch_of(const gemm_kernel<T>& kernel, index_t m, index_t n, index_t k, index_t mc,
                                                    index_t kc, index_t nc, index_t l1, bool pack_a, b_source b, bool sums, bool halves,
-                                                   bool by_rank, narrow_side narrow) {
+                                                   gemm_way way) {
     const index_t size = static_cast<index_t>(sizeof(T));
-    if (narrow != narrow_side::none) {
+    if (is_narrow(way)) {
         return {.b = round_up(4 * k * size, 64), .tile = round_up((2 * narrow_rows_at_once * 4 + panel_floor) * size, 64)};
     }
-    if (by_rank) return {.sums = sums ? round_up(m * round_up(n, panel_floor) * size, 64) : 0};
+    if (is_relaxed(way)) {
+        const bool few_columns = way == gemm_way::dots_of_rows, copied = few_columns ? b != b_source::in_place : pack_a;
+        return {.a = copied ? round_up((few_columns ? n : m) * k * size, 64) : 0,
+                .tile = sums ? round_up((dot_rows * dots_at_once + panel_floor) * size, 64) : 0};
+    }
+    if (way == gemm_way::rank_updates || way == gemm_way::few_steps) {
+        const index_t row = round_up(n, panel_floor) * size;
+        const bool copied = way == gemm_way::few_steps && b != b_source::packed_beforehand;
+        return {.b = copied ? round_up(k * row, 64) : 0, .sums = sums ? round_up(least(m, 2) * row, 64) : 0};
+    }
     const index_t mb = round_up(least(m, mc), kernel.mr), kb = least(k, kc), nb = round_up(least(n, nc), kernel.panel);
     gemm_scratch s;
     if (pack_a) s.a = round_up(mb * kb * size, 64);
@@ -378,32 +407,53 @@ inline void gemm_without_product(const gemm_job<T>& g, range rows, range cols, T
     }
 }
 
-// Rank updates over C, for one or two rows of A and B in place: B is read once, rank_steps rows of it side by side.
+// Rank updates over C. One or two rows of A over a B in place, any k: B is read once, rank_steps rows of it side by side. Or at
+// most rank_steps steps and any rows: C is written once, two rows from left to right, without tiles to enter; B, packed or
+// copied, stays in L1.
 template <class T>
 inline void gemm_rank_task(const gemm_job<T>& g, range rows, range cols, std::byte* scratch) {
-    const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
+    const gemm_kernel<T>& kn = *g.kernel;
+    const index_t n = cols.end - cols.begin;
     const bool in_c = g.plain;  // the epilogue reads whole registers, which C does not have behind its last row
     rank_tile<T> t;
     t.cols = n;
     t.a_row = g.a_row_stride;
     t.b_row = g.b_row_stride;
-    t.out = in_c ? reinterpret_cast<T*>(g.c) + rows.begin * g.c_row_stride + cols.begin : reinterpret_cast<T*>(scratch);  // (m, n)
-    t.in_row = t.out_row = in_c ? g.c_row_stride : round_up(n, panel_floor);
-    for (index_t p = 0; p < g.k;) {
-        const bool whole = g.k - p >= rank_steps;
-        t.a = g.a + rows.begin * g.a_row_stride + p;
-        t.b = g.b + p * g.b_row_stride + cols.begin;
-        g.kernel->rank[m - 1][whole](t);
-        t.in = t.out;
-        p += whole ? rank_steps : 1;
+    t.b_panel = kn.panel;
+    const T* b = g.b + cols.begin;
+    if (g.packed) {
+        b = g.packed + cols.begin * g.k;
+        t.b_row = kn.panel;
+        t.b_panel = kn.panel * g.k;
+    } else if (g.way == gemm_way::few_steps) {
+        T* copy = reinterpret_cast<T*>(scratch);                                        // (k, n)
+        t.b_row = round_up(n, panel_floor);
+        pack_rows(g.b + cols.begin * g.b_col_stride, g.b_row_stride, g.b_col_stride, g.k, n, copy, t.b_row);
+        b = copy;
+        scratch += round_up(g.k * t.b_row * static_cast<index_t>(sizeof(T)), 64);
     }
-    if (!g.plain) gemm_finish(g, rows.begin, static_cast<int>(m), cols.begin, n, t.out, t.out_row);
+    for (index_t i = rows.begin; i < rows.end; i += 2) {
+        const index_t m = least(2, rows.end - i);
+        t.out = in_c ? reinterpret_cast<T*>(g.c) + i * g.c_row_stride + cols.begin : reinterpret_cast<T*>(scratch);  // (m, n)
+        t.in = nullptr;
+        t.in_row = t.out_row = in_c ? g.c_row_stride : round_up(n, panel_floor);
+        for (index_t p = 0; p < g.k;) {
+            index_t steps = least(g.k - p, rank_steps);
+            if (!kn.rank[m - 1][steps - 1]) steps = 1;
+            t.a = g.a + i * g.a_row_stride + p;
+            t.b = b + p * t.b_row;
+            kn.rank[m - 1][steps - 1](t);
+            t.in = t.out;
+            p += steps;
+        }
+        if (!in_c) gemm_finish(g, i, static_cast<int>(m), cols.begin, n, t.out, t.out_row);
+    }
 }
 
 // At most four columns, or rows of the transposed product: the wide operand is read in place, the narrow one as (k, 4).
 template <class T>
 inline void gemm_narrow_task(const gemm_job<T>& g, range rows, range cols, std::byte* scratch) {
-    const bool swap = g.narrow == narrow_side::rows;
+    const bool swap = g.way == gemm_way::few_rows;
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin, wide = swap ? n : m, few = swap ? m : n;
     const index_t bytes = round_up(4 * g.k * static_cast<index_t>(sizeof(T)), 64);
     T* quads = reinterpret_cast<T*>(scratch);                                           // (k, 4)
@@ -487,12 +537,14 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
     const gemm_kernel<T>& kn = *g.kernel;
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
     if (m <= 0 || n <= 0) return;
-    if (g.by_rank && g.alpha != T(0) && g.k != 0) return gemm_rank_task(g, rows, cols, scratch);
-    if (g.narrow != narrow_side::none && g.alpha != T(0) && g.k != 0) return gemm_narrow_task(g, rows, cols, scratch);
     if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, reinterpret_cast<T*>(scratch));
+    if (g.way == gemm_way::rank_updates || g.way == gemm_way::few_steps) return gemm_rank_task(g, rows, cols, scratch);
+    if (is_narrow(g.way)) return gemm_narrow_task(g, rows, cols, scratch);
+    if (is_relaxed(g.way)) return g.relaxed_task(g, rows, cols, scratch);
     const bool several = g.k > g.kc;                                                    // more than one k block
     const bool keep = several && !g.sums_in_c;
-    const gemm_scratch s = gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.l1, g.pack_a, g.source, keep, g.half != 0, false, narrow_side::none);
+    const gemm_scratch s =
+        gemm_scratch_of(kn, m, n, g.k, g.mc, g.kc, g.nc, g.l1, g.pack_a, g.source, keep, g.half != 0, gemm_way::tiles);
     T* a_pack = reinterpret_cast<T*>(scratch);                                          // (mc, kc)
     T* b_pack = reinterpret_cast<T*>(scratch + s.a);                                    // (nc / panel, kc, panel)
     T* kept = reinterpret_cast<T*>(scratch + s.a + s.b);                                // (mc, nc)

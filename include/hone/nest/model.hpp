@@ -83,14 +83,43 @@ HONE_INLINE bool prefers_rank(const gemm_kernel<T>& kn, index_t m, index_t n, in
     return kn.rank[0][0] != nullptr && n >= 2 * kn.lanes && m <= 2 && k >= rank_steps;
 }
 
-// Which side goes through the kernel for at most four columns. With fewer than eight rows it would have nothing to overlap.
+// Whether k is so short that rows of C are written from left to right, without tiles. Narrow rows are tiles' as well; of long
+// ones B would not stay near.
 template <class T>
-HONE_INLINE narrow_side narrow_side_of(const gemm_kernel<T>& kn, const index_t m, index_t n, index_t k, bool a_rows_contiguous,
-                                       bool b_columns_contiguous, bool whole_rows) {
-    if (!kn.narrow || k < 8) return narrow_side::none;
-    if (n <= 4 && m >= 8 && a_rows_contiguous) return narrow_side::columns;
-    if (m <= 4 && n >= 8 && b_columns_contiguous && !whole_rows) return narrow_side::rows;
-    return narrow_side::none;
+HONE_INLINE bool has_few_steps(const machine::cache_info& c, const gemm_kernel<T>& kn, index_t m, index_t n, index_t k) {
+    if (kn.rank[1][0] == nullptr || k < 1 || k > rank_steps || m < 8 || n < 256) return false;
+    return n <= c.l2.bytes / 2 / static_cast<index_t>(sizeof(T)) / k;
+}
+
+// Which side, if any, goes through the kernel for at most four columns. With fewer than eight rows it would have nothing to
+// overlap.
+template <class T>
+HONE_INLINE gemm_way narrow_way_of(const gemm_kernel<T>& kn, const index_t m, index_t n, index_t k, bool a_rows_contiguous,
+                                   bool b_columns_contiguous, bool whole_rows) {
+    if (!kn.narrow || k < 8) return gemm_way::tiles;
+    if (n <= 4 && m >= 8 && a_rows_contiguous) return gemm_way::few_columns;
+    if (m <= 4 && n >= 8 && b_columns_contiguous && !whole_rows) return gemm_way::few_rows;
+    return gemm_way::tiles;
+}
+
+// How sums in any order are formed; tiles: in no other way than where their order is fixed.
+template <class T>
+HONE_INLINE gemm_way relaxed_way_of(const relaxed_kernels<T>& r, const gemm_kernel<T>& kn, index_t m, index_t n, index_t k,
+                                    bool a_rows_contiguous, bool b_rows_contiguous, bool b_columns_contiguous, bool halves) {
+    if (m <= 0 || n <= 0) return gemm_way::tiles;
+    // Adding the lanes of a dot costs as much as some registers of k, which the tiles of three rows and more notice.
+    // A k that only a stride of zero makes possible is not copied.
+    const auto long_enough = [&](index_t few) { return k >= (few > 2 ? 8 : 2) * kn.lanes && k <= index_t{1} << 48; };
+    const bool rows = a_rows_contiguous && n <= least(dot_columns, kn.panel) && !halves && long_enough(n);
+    const bool columns = b_columns_contiguous && m <= r.dot_rows && long_enough(m);
+    // The few are copied where they are not contiguous: for B that is a transposition, which many rows repay.
+    if (rows && (b_columns_contiguous ? m >= n || !columns : m >= 4 * n)) return gemm_way::dots_of_rows;
+    if (columns) return gemm_way::dots_of_columns;
+    // Tiles of less than eight registers take four cycles a step.
+    const index_t regs = ceil_div(n, kn.lanes);
+    const bool split = regs <= max_registers && r.split[regs - 1] != nullptr && m <= (regs == 1 ? r.split_rows : 1);
+    if (split && b_rows_contiguous && !halves && k >= 16 && (kn.masked || n % kn.lanes == 0)) return gemm_way::split_sums;
+    return gemm_way::tiles;
 }
 
 // Whether the kernels ask for B ahead of time: where it lies beyond L2 and several tiles of rows wait for its first lines, or

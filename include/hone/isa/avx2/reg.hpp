@@ -40,6 +40,12 @@ struct reg<float> {
     static HONE_INLINE type fma(type a, type b, type c) { return __builtin_ia32_vfmaddps256(a, b, c); }
 #endif
     static HONE_INLINE void pin(type& v) { asm("" : "+x"(v)); }
+    // Of all lanes: halves are added until one is left.
+    static HONE_INLINE float sum(type v) {
+        const x86::f32x4 four = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+        const x86::f32x4 two = four + __builtin_shufflevector(four, four, 2, 3, 2, 3);
+        return two[0] + two[1];
+    }
 };
 
 template <>
@@ -65,4 +71,8 @@ struct reg<double> {
     static HONE_INLINE type fma(type a, type b, type c) { return __builtin_ia32_vfmaddpd256(a, b, c); }
 #endif
     static HONE_INLINE void pin(type& v) { asm("" : "+x"(v)); }
+    static HONE_INLINE double sum(type v) {
+        const x86::f64x2 two = __builtin_shufflevector(v, v, 0, 1) + __builtin_shufflevector(v, v, 2, 3);
+        return two[0] + two[1];
+    }
 };

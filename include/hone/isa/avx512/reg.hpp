@@ -61,6 +61,15 @@ struct reg<float> {
 #endif
     // Keeps a value in a register: GCC would rather load B once more for every row of a small tile.
     static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
+    // Of all lanes: halves are added until one is left.
+    static HONE_INLINE float sum(type v) {
+        const x86::f32x8 low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+        const x86::f32x8 half = low + __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+        const x86::f32x4 first = __builtin_shufflevector(half, half, 0, 1, 2, 3);
+        const x86::f32x4 four = first + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+        const x86::f32x4 two = four + __builtin_shufflevector(four, four, 2, 3, 2, 3);
+        return two[0] + two[1];
+    }
 };
 
 template <>
@@ -103,4 +112,9 @@ struct reg<double> {
     }
 #endif
     static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
+    static HONE_INLINE double sum(type v) {
+        const x86::f64x4 half = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+        const x86::f64x2 two = __builtin_shufflevector(half, half, 0, 1) + __builtin_shufflevector(half, half, 2, 3);
+        return two[0] + two[1];
+    }
 };

@@ -38,6 +38,14 @@ struct reg {
         for (int i = 0; i < n; ++i) p[i] = lane[i];
     }
     static HONE_INLINE void pin(type&) {}
+    static HONE_INLINE T sum(type v) {
+        T lane[type::size];
+        v.store_unaligned(lane);
+        for (std::size_t half = type::size / 2; half > 0; half /= 2) {
+            for (std::size_t i = 0; i < half; ++i) lane[i] += lane[i + half];
+        }
+        return lane[0];
+    }
 #if HONE_NATIVE_AVX512
     static HONE_INLINE type fma(type a, type b, type c) {
         if constexpr (sizeof(T) == 4) return type(_mm512_fmadd_ps(a, b, c));

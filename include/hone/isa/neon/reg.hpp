@@ -43,6 +43,7 @@ struct reg<float> {
     // Keeps a value in a register: GCC would rather load B once more for every row of a small tile.
     static HONE_INLINE void pin(type& v) { asm("" : "+w"(v)); }
     static HONE_INLINE type fma(type a, type b, type c) { return vfmaq_f32(c, a, b); }
+    static HONE_INLINE float sum(type v) { return vaddvq_f32(v); }
 };
 
 template <>
@@ -66,4 +67,5 @@ struct reg<double> {
     }
     static HONE_INLINE void pin(type& v) { asm("" : "+w"(v)); }
     static HONE_INLINE type fma(type a, type b, type c) { return vfmaq_f64(c, a, b); }
+    static HONE_INLINE double sum(type v) { return vaddvq_f64(v); }
 };

@@ -33,6 +33,7 @@ struct reg<float> {
     static HONE_INLINE type load(const float* p, tail t) { return svld1_f32(t, p); }
     static HONE_INLINE void store(float* p, type v, tail t) { svst1_f32(t, p, v); }
     static HONE_INLINE type fma(type a, type b, type c) { return svmla_f32_x(svptrue_b32(), c, a, b); }
+    static HONE_INLINE float sum(type v) { return svaddv_f32(svptrue_b32(), v); }
 };
 
 template <>
@@ -50,4 +51,5 @@ struct reg<double> {
     static HONE_INLINE type load(const double* p, tail t) { return svld1_f64(t, p); }
     static HONE_INLINE void store(double* p, type v, tail t) { svst1_f64(t, p, v); }
     static HONE_INLINE type fma(type a, type b, type c) { return svmla_f64_x(svptrue_b64(), c, a, b); }
+    static HONE_INLINE double sum(type v) { return svaddv_f64(svptrue_b64(), v); }
 };
