@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // f32 and f64 matrix products, row-major, one thread: "plain" operands, and "packed" with the weights b packed beforehand.
+#include <array>
+
 #include "problem.hpp"
 
 namespace bench {
@@ -112,6 +114,67 @@ bench_case make_case(const shape& s, std::vector<entry> (*peer::*how)(const gemm
     return c;
 }
 
+// Products for one call, f32: a batch of 1,000, and 8 experts whose numbers of tokens differ.
+struct list_shape {
+    const char* set;
+    std::vector<long> m;
+    long n, k;
+};
+const list_shape lists[] = {
+    {"batched", std::vector<long>(1000, 64), 64, 64},
+    {"grouped", {3, 120, 17, 200, 8, 96, 31, 50}, 768, 768},
+};
+
+struct list_operands {
+    list_operands(const list_shape& s, long rows)
+        : a(rows * s.k), b(static_cast<long>(s.m.size()) * s.k * s.n), c(rows * s.n) {
+        a.fill_random(1);
+        b.fill_random(2);
+        list.equal = std::string(s.set) == "batched";
+        long first = 0, i = 0;
+        for (long m : s.m) {
+            list.all.push_back({m, s.n, s.k, a.data() + first * s.k, b.data() + i++ * s.k * s.n, c.data() + first * s.n});
+            first += m;
+        }
+    }
+    // Of the product that element `at` of all C belongs to.
+    expectation expect(std::size_t at) const {
+        long i = static_cast<long>(at);
+        const gemm_problem* p = list.all.data();
+        for (; i >= p->m * p->n; ++p) i -= p->m * p->n;
+        double sum = 0, magnitude = 0;
+        for (long q = 0; q < p->k; ++q) {
+            const double term = static_cast<double>(p->a[i / p->n * p->k + q]) * static_cast<double>(p->b[q * p->n + i % p->n]);
+            sum += term;
+            magnitude += std::abs(term);
+        }
+        return {at, sum, f32_tolerance(static_cast<double>(p->k), magnitude)};
+    }
+    floats a, b, c;
+    gemm_list list;
+};
+
+bench_case make_list_case(const list_shape& s) {
+    long rows = 0;
+    for (long m : s.m) rows += m;
+    const bool equal = std::string(s.set) == "batched";
+    bench_case c;
+    c.suite = "gemm_f32";
+    c.label = std::to_string(s.m.size()) + "x" + (equal ? std::to_string(s.m[0]) + "x" : "") + std::to_string(s.n) + "x" + std::to_string(s.k);
+    c.sets = {s.set};
+    c.flops = c.needed_flops = 2.0 * static_cast<double>(rows) * static_cast<double>(s.n) * static_cast<double>(s.k);
+    c.in_quick = true;
+    c.extents = {{"products", static_cast<double>(s.m.size())}, {"rows", static_cast<double>(rows)}, {"n", static_cast<double>(s.n)}, {"k", static_cast<double>(s.k)}};
+    c.prepare = [s, rows] {
+        auto o = std::make_shared<list_operands>(s, rows);
+        auto expected = std::make_shared<std::vector<expectation>>();
+        for (std::size_t at : sampled(static_cast<std::size_t>(rows * s.n))) expected->push_back(o->expect(at));
+        return contenders(&peer::gemms, o->list, o, o->c.data(), static_cast<std::size_t>(rows * s.n),
+                          std::shared_ptr<const std::vector<expectation>>(expected));
+    };
+    return c;
+}
+
 }  // namespace
 
 suite gemm_suite() {
@@ -120,6 +183,7 @@ suite gemm_suite() {
     s.id = "gemm_f32";
     s.needed_peers = {"openblas", "blis", "onednn", "eigen"};
     for (const shape& one : shapes) s.cases.push_back(make_case<float>(one, &peer::gemm));
+    for (const list_shape& one : lists) s.cases.push_back(make_list_case(one));
     const auto add = [&s](const std::string& name, const std::string& group, std::vector<std::string> sets,
                           summary::kind what) {
         s.summaries.push_back({s.id + "." + name, s.id, group, std::move(sets), what, {}});
@@ -136,6 +200,13 @@ suite gemm_suite() {
     add("fixed.vs_libxsmm.min", "fixed", {"small"}, summary::least_ratio);
     s.summaries.back().needed_peers = {"libxsmm"};
     add("small.vs_best_peer.geomean", "plain", {"small"}, summary::geomean_of_ratios);
+    // One call for many products over a call for each, and over one of them whose operands stay in L1.
+    for (const auto& [name, group, set, other] : {std::array{"batched.of_single", "batched", "batched", "single"},
+                                                  {"grouped.of_single", "grouped", "grouped", "single"},
+                                                  {"batched.of_one_warm", "warm", "batched", "one"}}) {
+        add(name, group, {set}, summary::least_ratio);
+        s.summaries.back().needed_peers = {other};
+    }
     // Products of one row: B (k, n) by rows, packed, and by columns, with strict sums and with relaxed ones.
     for (const auto& [group, name] : {std::pair{"plain", "plain"}, {"packed", "packed"}, {"transposed", "transposed.strict"},
                                       {"transposed.relaxed", "transposed.relaxed"}}) {

@@ -99,6 +99,48 @@ std::vector<entry> gemm(const gemm_problem_of<T>& p) {
     return result;
 }
 
+// Many products in one call, beside a call for each ("single"), and beside one of them again and again, its operands in L1
+// ("one"), which is what a batch of small ones would reach if its operands cost nothing.
+std::vector<entry> gemms(const gemm_list& list) {
+    const auto one = [](const gemm_problem& p) {
+        (void)hone::gemm(hone::row_major(p.a, p.m, p.k), hone::row_major(p.b, p.k, p.n), hone::row_major(p.c, p.m, p.n));
+    };
+    const auto from = [all = list.all, one](std::size_t first) {
+        for (std::size_t i = first; i < all.size(); ++i) one(all[i]);
+    };
+    const auto single = repeated([from] { from(0); });
+    std::vector<entry> result;
+    if (!list.equal) {
+        std::vector<hone::gemm_group<>> groups;
+        for (const gemm_problem& p : list.all)
+            groups.push_back({hone::row_major(p.a, p.m, p.k), hone::row_major(p.b, p.k, p.n), hone::row_major(p.c, p.m, p.n)});
+        if (const hone::status s = hone::gemm_grouped(groups); !s.ok()) {
+            refused("group of products", s);
+            return result;
+        }
+        result.push_back({"hone", "grouped", repeated([groups] { (void)hone::gemm_grouped(groups); }), {}, nullptr, 0});
+        result.push_back({"single", "grouped", single, {}, nullptr, 0});
+        return result;
+    }
+    const gemm_problem p = list.all.front();
+    const auto count = static_cast<hone::index_t>(list.all.size());
+    const auto a = hone::batch(hone::row_major(p.a, p.m, p.k), count), b = hone::batch(hone::row_major(p.b, p.k, p.n), count);
+    const auto c = hone::batch(hone::row_major(p.c, p.m, p.n), count);
+    if (const hone::status s = hone::gemm_batched(a, b, c); !s.ok()) {
+        refused("batch of products", s);
+        return result;
+    }
+    const auto batched = repeated([=] { (void)hone::gemm_batched(a, b, c); });
+    result.push_back({"hone", "batched", batched, {}, nullptr, 0});
+    result.push_back({"single", "batched", single, {}, nullptr, 0});
+    result.push_back({"hone", "warm", batched, {}, nullptr, 0});
+    result.push_back({"one", "warm", repeated([=] {
+                          for (hone::index_t i = 0; i < count; ++i) one(p);
+                      }),
+                      [from] { from(1); }, nullptr, 0});
+    return result;
+}
+
 std::vector<entry> conv(const conv_problem& p) {
     std::vector<entry> result;
     const auto in = hone::nhwc(p.in, 1, p.h, p.w, p.ic);
@@ -137,6 +179,6 @@ std::vector<entry> conv(const conv_problem& p) {
 
 }  // namespace
 
-std::vector<peer> hone_itself() { return {{"hone", text(hone::explain().text()), gemm<float>, conv, gemm<double>}}; }
+std::vector<peer> hone_itself() { return {{"hone", text(hone::explain().text()), gemm<float>, conv, gemm<double>, gemms}}; }
 
 }  // namespace bench

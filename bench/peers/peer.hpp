@@ -32,6 +32,12 @@ struct gemm_problem_of {
 using gemm_problem = gemm_problem_of<float>;
 using gemm_f64_problem = gemm_problem_of<double>;
 
+// Products that one call may compute together. Of equal ones the operands lie end to end.
+struct gemm_list {
+    std::vector<gemm_problem> all;
+    bool equal = false;
+};
+
 // out = relu(in * weights + bias), one image: in (h, w, ic), out (oh, ow, oc), weights (oc, ic / groups, kh, kw),
 // dense.
 struct conv_problem {
@@ -74,6 +80,7 @@ struct peer {
     std::vector<entry> (*gemm)(const gemm_problem&) = nullptr;
     std::vector<entry> (*conv)(const conv_problem&) = nullptr;
     std::vector<entry> (*gemm_f64)(const gemm_f64_problem&) = nullptr;
+    std::vector<entry> (*gemms)(const gemm_list&) = nullptr;
 };
 
 // Each gives nothing when the library is not there. Only those that CMake found are compiled in.

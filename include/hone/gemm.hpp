@@ -250,14 +250,20 @@ inline bool keeps_sums(const gemm_decision<T>& d, gemm_way way) {
     return way == gemm_way::tiles ? d.kc < d.desc.k && !d.sums_in_c : !d.plain_stages;
 }
 
+// Scratch of a task that has at most these rows and columns of packed B at once.
+template <class T>
+HONE_INLINE gemm_scratch scratch_of_part(const gemm_decision<T>& d, bool packed, index_t rows, index_t cols) {
+    const gemm_way way = way_of(d, packed);
+    return gemm_scratch_of(d.kernel, rows, cols, d.desc.k, d.mc, d.kc, d.nc, d.l1, d.pack_a, source_of_b(d, packed), keeps_sums(d, way),
+                           d.half != 0, way);
+}
+
 template <class T>
 inline gemm_scratch task_scratch(const gemm_decision<T>& d, bool packed, const parts& p) {
     const index_t unit = column_unit(d.kernel, d.half != 0);
     const index_t rows = ceil_div(ceil_div(d.desc.m, d.kernel.mr), p.rows) * d.kernel.mr;
     const index_t cols = ceil_div(ceil_div(packed_columns(d), unit), p.cols) * unit;
-    const gemm_way way = way_of(d, packed);
-    return gemm_scratch_of(d.kernel, least(rows, d.desc.m), cols, d.desc.k, d.mc, d.kc, d.nc, d.l1, d.pack_a, source_of_b(d, packed),
-                           keeps_sums(d, way), d.half != 0, way);
+    return scratch_of_part(d, packed, least(rows, d.desc.m), cols);
 }
 
 template <class T>
@@ -339,10 +345,15 @@ HONE_NOINLINE inline status pack_gemm(const gemm_decision<T>& d, const matrix_vi
 
 HONE_FOR_SIZE_END
 
-// Checks everything that needs the pointers, then runs. b is null where packed is given.
-template <bool MayThrow, class T, class C>
-inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a, const matrix_view<const T>* b, const packed_view* packed,
-                       const matrix_view<C>& c, const void* epilogue, const context& ctx) {
+// Whether A and B are read at all.
+template <class T>
+HONE_INLINE bool forms_product(const gemm_desc& g) {
+    return g.k > 0 && static_cast<T>(g.alpha) != T(0);
+}
+
+// Extents and strides of the operands of a run against those of the plan; pointers apart. b is null where B comes packed.
+template <class T, class C>
+HONE_INLINE status check_shapes(const gemm_decision<T>& d, const matrix_view<const T>& a, const matrix_view<const T>* b, const matrix_view<C>& c) {
     const gemm_desc& g = d.desc;
     if (g.dynamic_m ? c.rows > g.m : c.rows != g.m) {
         return {g.dynamic_m ? code::too_large : code::mismatch, argument::c_rows, c.rows, g.m};
@@ -357,20 +368,20 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     if (c.rows == 0 || c.cols == 0) return {};
     if (c.rows > 1 && c.row_stride != g.c.row) return {code::mismatch, argument::c_row_stride, c.row_stride, g.c.row};
     if (c.cols > 1 && c.col_stride != g.c.col) return {code::mismatch, argument::c_col_stride, c.col_stride, g.c.col};
-    const bool product = g.k > 0 && static_cast<T>(g.alpha) != T(0);
+    if (!forms_product<T>(g)) return {};
+    if (a.rows > 1 && a.row_stride != g.a.row) return {code::mismatch, argument::a_row_stride, a.row_stride, g.a.row};
+    if (a.cols > 1 && a.col_stride != g.a.col) return {code::mismatch, argument::a_col_stride, a.col_stride, g.a.col};
+    if (b && b->rows > 1 && b->row_stride != g.b.row) return {code::mismatch, argument::b_row_stride, b->row_stride, g.b.row};
+    if (b && b->cols > 1 && b->col_stride != g.b.col) return {code::mismatch, argument::b_col_stride, b->col_stride, g.b.col};
+    return {};
+}
+
+// The memory of the operands of one product that has elements.
+template <class T, class C>
+HONE_INLINE status check_memory(const gemm_decision<T>& d, const matrix_view<const T>& a, const matrix_view<const T>* b, const packed_view* packed,
+                           const matrix_view<C>& c) {
+    const bool product = forms_product<T>(d.desc);
     if (product) {
-        if (a.rows > 1 && a.row_stride != g.a.row) {
-            return {code::mismatch, argument::a_row_stride, a.row_stride, g.a.row};
-        }
-        if (a.cols > 1 && a.col_stride != g.a.col) {
-            return {code::mismatch, argument::a_col_stride, a.col_stride, g.a.col};
-        }
-        if (b && b->rows > 1 && b->row_stride != g.b.row) {
-            return {code::mismatch, argument::b_row_stride, b->row_stride, g.b.row};
-        }
-        if (b && b->cols > 1 && b->col_stride != g.b.col) {
-            return {code::mismatch, argument::b_col_stride, b->col_stride, g.b.col};
-        }
         if (a.data == nullptr) return {code::null_pointer, argument::a_data, 0, product_of(a.rows, a.cols)};
         if (b && b->data == nullptr) return {code::null_pointer, argument::b_data, 0, product_of(b->rows, b->cols)};
         if (status s = check_aligned(a.data, argument::a_data); !s.ok()) return s;
@@ -385,12 +396,19 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
         if (overlaps(flat(a), flat(c))) return {code::overlap, argument::a_data, 1, 0};
         if (b && overlaps(flat(*b), flat(c))) return {code::overlap, argument::b_data, 1, 0};
     }
+    return {};
+}
 
-    const parts p = parts_of(d, b == nullptr, ctx.executor.concurrency());
-    const gemm_scratch each = task_scratch(d, b == nullptr, p);
-    const borrowed_scratch memory(ctx, each.bytes() * p.rows * p.cols);
-    if (!memory) return memory.status();
+// The panels of weights that were checked, or null where they are not read.
+template <class T>
+HONE_INLINE const T* panels_of(const gemm_decision<T>& d, const packed_view* packed) {
+    return forms_product<T>(d.desc) ? reinterpret_cast<const T*>(packed->payload()) : nullptr;
+}
 
+// What the nest is told of a product that was checked. b is B, or its panels where it is packed. The job refers to d.
+template <class T, class C>
+HONE_INLINE gemm_job<T> job_of(const gemm_decision<T>& d, const T* a, const T* b, bool packed, const matrix_view<C>& c, const void* epilogue) {
+    const gemm_desc& g = d.desc;
     gemm_job<T> job;
     job.kernel = &d.kernel;
     job.m = c.rows;
@@ -401,17 +419,17 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.kc = d.kc;
     job.nc = d.nc;
     job.l1 = d.l1;
-    job.far = source_of_b(d, b == nullptr) == b_source::in_place ? d.far_in_place : d.far;
+    job.far = source_of_b(d, packed) == b_source::in_place ? d.far_in_place : d.far;
     // The stride of an extent of one means nothing, and what walks steps once beyond the end all the same.
-    job.a = a.data;
+    job.a = a;
     job.a_row_stride = c.rows > 1 ? g.a.row : 0;
     job.a_col_stride = g.a.col;
-    if (b) {
-        job.b = b->data;
+    if (packed) {
+        job.packed = b;
+    } else {
+        job.b = b;
         job.b_row_stride = g.k > 1 ? g.b.row : 0;
         job.b_col_stride = g.b.col;
-    } else if (product) {
-        job.packed = reinterpret_cast<const T*>(packed->payload());
     }
     job.c = reinterpret_cast<unsigned char*>(c.data);
     job.c_row_stride = c.rows > 1 ? g.c.row : 0;
@@ -420,14 +438,31 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
     job.alpha = static_cast<T>(g.alpha);
     job.beta = static_cast<T>(g.beta);
     job.pack_a = d.pack_a;
-    job.source = source_of_b(d, b == nullptr);
-    job.way = way_of(d, b == nullptr);
+    job.source = source_of_b(d, packed);
+    job.way = way_of(d, packed);
     job.relaxed = d.relaxed;
     job.relaxed_task = d.relaxed_task;
     job.sums_in_c = d.sums_in_c;
     job.plain = d.plain_stages;
     job.finish = d.finish;
     job.epilogue = epilogue;
+    return job;
+}
+
+// Checks everything that needs the pointers, then runs. b is null where packed is given.
+template <bool MayThrow, class T, class C>
+inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a, const matrix_view<const T>* b, const packed_view* packed,
+                       const matrix_view<C>& c, const void* epilogue, const context& ctx) {
+    if (status s = check_shapes(d, a, b, c); !s.ok()) return s;
+    if (c.rows == 0 || c.cols == 0) return {};
+    if (status s = check_memory(d, a, b, packed, c); !s.ok()) return s;
+
+    const parts p = parts_of(d, b == nullptr, ctx.executor.concurrency());
+    const gemm_scratch each = task_scratch(d, b == nullptr, p);
+    const borrowed_scratch memory(ctx, each.bytes() * p.rows * p.cols);
+    if (!memory) return memory.status();
+
+    const gemm_job<T> job = job_of(d, a.data, b ? b->data : panels_of(d, packed), b == nullptr, c, epilogue);
     const index_t unit = column_unit(d.kernel, d.half != 0), bytes = each.bytes();
     auto task = [&](index_t i) {
         const range rows = part_of(job.m, d.kernel.mr, p.rows, i / p.cols);
@@ -549,32 +584,57 @@ HONE_INLINE expected<gemm_plan<E, T>> plan(const gemm_desc& desc, const E& = ide
 namespace detail::inline HONE_UNIT {
 
 // Products so small that planning them takes as long as computing them: row-major operands of at most small_extent rows,
-// columns and steps, no stage. Answers false, having done nothing, where the general way has to decide or to complain.
+// columns and steps, no stage.
 inline constexpr index_t small_extent = 64;
 
 template <class T>
-HONE_NOINLINE bool gemm_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
+HONE_INLINE bool is_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
     const auto m = static_cast<std::uint64_t>(c.rows), n = static_cast<std::uint64_t>(c.cols), k = static_cast<std::uint64_t>(a.cols);
     if (m - 1 >= small_extent || n - 1 >= small_extent || k - 1 >= small_extent) return false;
     if (a.rows != c.rows || b.rows != a.cols || b.cols != c.cols) return false;
     if (a.col_stride != 1 || b.col_stride != 1 || c.col_stride != 1) return false;
     constexpr index_t far_apart = index_t{1} << 48;
     if (a.row_stride < a.cols || b.row_stride < b.cols || c.row_stride < c.cols) return false;
-    if ((a.row_stride | b.row_stride | c.row_stride) >= far_apart) return false;
+    return (a.row_stride | b.row_stride | c.row_stride) < far_apart;
+}
+
+// Whether a kernel's registers fit the columns of one.
+template <class T>
+HONE_INLINE bool fits_small(const gemm_kernel<T>& kn, index_t n) {
+    return (kn.tiny[0] && n <= 2 * kn.lanes) || kn.masked || n % kn.lanes == 0;
+}
+
+// Runs one that fits and lies apart. next_a and next_b as gemm_small_task() has them.
+template <class T>
+HONE_INLINE void run_small(const gemm_kernel<T>& kn, const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c,
+                           const T* next_a = nullptr, const T* next_b = nullptr) {
+    if (kn.tiny[0] && c.cols <= 2 * kn.lanes) {
+        const int over = static_cast<int>(c.cols) - kn.lanes;
+        kn.tiny[over > 0](a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride, c.rows, a.cols, over > 0 ? over : over + kn.lanes);
+    } else {
+        gemm_small_task(kn, c.rows, c.cols, a.cols, a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride, next_a,
+                        next_b);
+    }
+}
+
+// Whether the memory of one is there, and C plainly apart from A and B.
+template <class T>
+HONE_INLINE bool apart_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
     const auto begin = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
     const std::uintptr_t a0 = begin(a.data), b0 = begin(b.data), c0 = begin(c.data);
     if (a0 == 0 || b0 == 0 || c0 == 0 || ((a0 | b0 | c0) % alignof(T)) != 0) return false;
     const auto span = [](const auto& v) { return static_cast<std::uintptr_t>((v.rows - 1) * v.row_stride + v.cols) * sizeof(T); };
     const std::uintptr_t c1 = c0 + span(c);
-    if ((a0 < c1 && c0 < a0 + span(a)) || (b0 < c1 && c0 < b0 + span(b))) return false;
+    return (a0 >= c1 || c0 >= a0 + span(a)) && (b0 >= c1 || c0 >= b0 + span(b));
+}
+
+// Answers false, having done nothing, where the general way has to decide or to complain.
+template <class T>
+HONE_NOINLINE bool gemm_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
+    if (!is_small(a, b, c) || !apart_small(a, b, c)) return false;
     static const gemm_kernel<T>& kn = gemm_kernels<T>(this_machine().choice.chosen).row[0];
-    if (kn.tiny[0] && c.cols <= 2 * kn.lanes) {
-        const int over = static_cast<int>(c.cols) - kn.lanes;
-        kn.tiny[over > 0](a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride, c.rows, a.cols, over > 0 ? over : over + kn.lanes);
-        return true;
-    }
-    if (!kn.masked && n % static_cast<unsigned>(kn.lanes) != 0) return false;
-    gemm_small_task(kn, c.rows, c.cols, a.cols, a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride);
+    if (!fits_small(kn, c.cols)) return false;
+    run_small(kn, a, b, c);
     return true;
 }
 

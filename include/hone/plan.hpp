@@ -125,15 +125,19 @@ inline bool holds(const flat_view& v, std::intptr_t p) {
     return false;
 }
 
+// Addresses from the first byte of a view that has elements to the one behind its last.
+struct byte_range {
+    std::intptr_t begin = 0, end = 0;
+};
+inline byte_range bytes_of(const flat_view& v) {
+    const index_t rows = (v.rows - 1) * v.row_stride, cols = (v.cols - 1) * v.col_stride;
+    return {v.at + (least(0, rows) + least(0, cols)) * v.size, v.at + (most(0, rows) + most(0, cols) + 1) * v.size};
+}
+inline bool meet(const byte_range& x, const byte_range& y) { return x.begin < y.end && y.begin < x.end; }
+
 inline bool overlaps(const flat_view& x, const flat_view& y) {
     if (x.rows <= 0 || x.cols <= 0 || y.rows <= 0 || y.cols <= 0) return false;
-    const auto low = [](const flat_view& v) {
-        return v.at + (least(0, (v.rows - 1) * v.row_stride) + least(0, (v.cols - 1) * v.col_stride)) * v.size;
-    };
-    const auto high = [](const flat_view& v) {
-        return v.at + (most(0, (v.rows - 1) * v.row_stride) + most(0, (v.cols - 1) * v.col_stride) + 1) * v.size;
-    };
-    if (high(x) <= low(y) || high(y) <= low(x)) return false;
+    if (!meet(bytes_of(x), bytes_of(y))) return false;
     if (x.size == y.size && x.row_stride == y.row_stride && x.col_stride == y.col_stride) {
         // The differences of two such grids form one grid of the same strides, twice as large, centred on the distance.
         flat_view both = x;

@@ -3,6 +3,7 @@
 // linked.
 #include <hone/hone.hpp>
 
+#include <array>
 #include <vector>
 
 #ifndef HONE_TEST_UNIT
@@ -61,6 +62,8 @@ unsigned long long HONE_TEST_UNIT() {
     a[k] = kept[1];
 #endif
     if (!hone::gemm(va, vb, vc).ok()) return 0;
+    if (!hone::gemm_batched(hone::batch(va, 1), vb, hone::batch(vc, 1), stages).ok()) return 0;
+    if (!hone::gemm_grouped(std::array{hone::gemm_group{va, vb, vc}}).ok()) return 0;
 
     const auto image = hone::nhwc<const float>(a.data(), 1, 10, 10, 21);
     const auto filter = hone::oihw<const float>(b.data(), 11, 21, 3, 3);

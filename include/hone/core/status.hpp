@@ -30,6 +30,7 @@ enum class code : std::uint8_t {
     bad_policy,        // a policy field breaks a rule that validate<P>() states
     corrupt,           // packed weights: magic, version or checksum do not match
     out_of_memory,
+    item_overlap,      // C of one product of a batch shares an element with an operand of another
 };
 
 // Which argument a status speaks of.
@@ -48,6 +49,7 @@ enum class argument : std::uint8_t {
     epilogue_vector, epilogue_view, epilogue_bounds,
     packed_magic, packed_version, packed_layout, packed_extent, packed_header, packed_payload, packed_bytes,
     scratch, memory, environment, executor,
+    a_count, b_count, c_count, a_batch_stride, b_batch_stride, c_batch_stride, a_item, b_item, c_item,
 };
 
 namespace detail {
@@ -69,8 +71,9 @@ HONE_INLINE constexpr const char* argument_name(argument a) {
         "packed.magic", "packed.version", "packed.layout", "packed extent", "packed header", "packed payload",
         "packed.bytes",
         "scratch", "memory", "HONE_ISA", "executor",
+        "a.count", "b.count", "c.count", "a.batch_stride", "b.batch_stride", "c.batch_stride", "a of item", "b of item", "c of item",
     };
-    static_assert(sizeof(names) / sizeof(names[0]) == static_cast<std::size_t>(argument::executor) + 1);
+    static_assert(sizeof(names) / sizeof(names[0]) == static_cast<std::size_t>(argument::c_item) + 1);
     return names[static_cast<std::size_t>(a)];
 }
 
@@ -91,8 +94,9 @@ HONE_INLINE constexpr const char* code_rule(code c) {
         "breaks the rule of validate<P>(); the limit is",
         "does not match what was packed; expected",
         "could not be allocated; bytes asked were",
+        "shares elements with c of item",
     };
-    static_assert(sizeof(rules) / sizeof(rules[0]) == static_cast<std::size_t>(code::out_of_memory) + 1);
+    static_assert(sizeof(rules) / sizeof(rules[0]) == static_cast<std::size_t>(code::item_overlap) + 1);
     return rules[static_cast<std::size_t>(c)];
 }
 

@@ -497,10 +497,11 @@ inline void gemm_narrow_task(const gemm_job<T>& g, range rows, range cols, std::
     }
 }
 
-// A whole product of a few tiles, operands in place: C (m, n) = A (m, k) * B (k, n), rows contiguous.
+// A whole product of a few tiles, operands in place: C (m, n) = A (m, k) * B (k, n), rows contiguous. next_a and next_b: the
+// operands of the product behind this one, or null where they are not to be asked for.
 template <class T>
 inline void gemm_small_task(const gemm_kernel<T>& kn, index_t m, index_t n, index_t k, const T* a, index_t a_row, const T* b, index_t b_row,
-                            T* c, index_t c_row) {
+                            T* c, index_t c_row, const T* next_a = nullptr, const T* next_b = nullptr) {
     const int lanes = kn.lanes, cols = static_cast<int>(n);
     micro_tile<T> mt;
     mt.a_row = a_row;
@@ -516,6 +517,16 @@ inline void gemm_small_task(const gemm_kernel<T>& kn, index_t m, index_t n, inde
         mt.cols = width - (regs - 1) * lanes;
         mt.a = a;
         mt.out = c + j;
+        mt.ahead = j == 0 ? next_b : j + step >= cols ? next_a : nullptr;
+        if (mt.ahead) {
+            const index_t lines = ceil_div(j == 0 ? (k - 1) * b_row + n : (m - 1) * a_row + k, kn.panel);
+            mt.ahead_count = round_up(ceil_div(lines, ceil_div(m, kn.mr) * regs), 4);
+            mt.ahead_panel = kn.panel;
+            mt.ahead_step = regs * kn.panel;
+            mt.ahead_walk = mt.ahead_count * mt.ahead_step;
+        } else {
+            mt.ahead_count = 0;
+        }
         for (index_t i = 0; i < m;) {
             const tile_run run = next_run(kn, m - i, regs);
             const index_t height = run.height, count = run.count;
@@ -526,6 +537,7 @@ inline void gemm_small_task(const gemm_kernel<T>& kn, index_t m, index_t n, inde
             kn.micro[run.index][regs - 1](mt);
             mt.a += count * mt.a_walk;
             mt.out += count * mt.out_walk;
+            mt.ahead += count * mt.ahead_walk;
             i += count * height;
         }
     }
