@@ -339,6 +339,40 @@ TEST_CASE("many small products: the bits of hone::gemm") {
     }
 }
 
+TEST_CASE("small products that ask for the operands of the next one") {
+    for (hone::isa id : test::isas()) {
+        const auto& kn = hone::detail::gemm_kernels<float>(id).row[0];
+        for (const auto& [m, n, k] : {std::tuple<index_t, index_t, index_t>{64, 64, 64}, {13, 48, 64}, {64, 16, 1}, {3, 64, 33}, {1, 1, 1}, {40, 40, 40}}) {
+            if (!hone::detail::fits_small(kn, n)) continue;
+            INFO(hone::isa_name(id) << " " << m << "x" << n << "x" << k);
+            // The next ones end at a protected page.
+            operand<float> a(form::strided, 2, m, k, test::rows_of(k), 0, 1), b(form::strided, 2, k, n, test::rows_of(n), 0, 2);
+            operand<float> c(form::strided, 2, m, n, test::rows_of(n), 0, 3);
+            hone::detail::run_small<float>(kn, a[0], b[0], c[0], a[1].data, b[1].data);
+            CHECK((a.unchanged() && b.unchanged() && c.gaps_unchanged()));
+            bool right = true;
+            for (index_t i = 0; i < m * n; ++i) {
+                const auto near = test::dot(1, a[0], b[0], 0, 0, i / n, i % n);
+                const float got = *c[0].at(i / n, i % n);
+                right = right && test::near(static_cast<double>(got), near.value, near.bound);
+                if (test::reproducible(id)) right = right && test::same(got, test::strict_dot(1, a[0], b[0], i / n, i % n));
+                right = right && test::same(*c[1].at(i / n, i % n), c.old(1, i / n, i % n));
+            }
+            CHECK(right);
+        }
+    }
+    // As many as L3 does not hold, where that is no more than memory to spare.
+    const index_t count = hone::explain().cache.l3.bytes / 2 / (3 * 64 * 64 * 4) + 2;
+    if (test::quick() || count > 2000) return;
+    const auto a = numbers<float>(count * 64 * 64, 1), b = numbers<float>(count * 64 * 64, 2);
+    std::vector<float> c(a.size()), want(a.size());
+    const auto va = batch(hone::row_major<const float>(a.data(), 64, 64), count), vb = batch(hone::row_major<const float>(b.data(), 64, 64), count);
+    const auto vc = batch(hone::row_major(c.data(), 64, 64), count), vw = batch(hone::row_major(want.data(), 64, 64), count);
+    for (index_t i = 0; i < count; ++i) REQUIRE(hone::gemm(va[i], vb[i], vw[i]) == status{});
+    REQUIRE(hone::gemm_batched(va, vb, vc) == status{});
+    CHECK(same_bits(c, want));
+}
+
 TEST_CASE("batch() finds where the next matrix lies") {
     std::vector<float> x(1000);
     CHECK(batch(hone::row_major(x.data(), 3, 5), 2).batch_stride == 15);

@@ -317,6 +317,12 @@ TEST_CASE("B23 address arithmetic that does not fit 64 bits") {
           {code::too_large, argument::a_rows, 3, most_bytes}, "a.rows = 3" + limit);
     check(planned({.m = 3, .n = 3, .k = 2, .c = {-INT64_MAX / 16, INT64_MAX / 16 - 1}}),
           {code::too_large, argument::c_rows, 3, most_bytes}, "c.rows = 3" + limit);
+    // Extents beyond the limit of operands without an element.
+    check(planned({.m = INT64_MAX, .n = 0, .k = 0}), {code::too_large, argument::a_rows, INT64_MAX, most_bytes},
+          "a.rows = 9223372036854775807" + limit);
+    check(planned({.m = 0, .n = INT64_MAX, .k = 0, .b = {0, 0}, .c = {0, 0}}),
+          {code::too_large, argument::b_cols, INT64_MAX, most_bytes}, "b.cols = 9223372036854775807" + limit);
+    CHECK(planned({.m = most_bytes, .n = 0, .k = 0}) == status{});
     CHECK(planned({.m = INT64_MAX, .n = 4, .k = 3}).code == code::too_large);
     CHECK(planned({.m = 3, .n = INT64_MAX, .k = 3}).code == code::too_large);
     CHECK(planned({.m = 3, .n = INT64_MAX, .k = 0}).code == code::too_large);

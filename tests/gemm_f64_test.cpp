@@ -45,6 +45,8 @@ TEST_CASE("f64: all four transposes, with and without gaps") { test::check_trans
 
 TEST_CASE("f64: any strides: negative, repeated, columns of C not contiguous") { test::check_any_strides<double>(); }
 
+TEST_CASE("f64: the stride of an extent of one means nothing") { test::check_strides_of_one<double>(); }
+
 TEST_CASE("f64: alpha and beta, -0, numbers that float would round, and what must not be read") {
     test::check_alpha_and_beta<double>();
 }

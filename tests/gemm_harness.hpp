@@ -409,6 +409,48 @@ void check_any_strides() {
     }
 }
 
+// The stride of an extent of one means nothing: it may be any number, which no address may be made of either, as
+// UndefinedBehaviorSanitizer would say.
+template <class T>
+void check_strides_of_one() {
+    using problem = gemm_problem<T>;
+    constexpr index_t far = index_t{1} << 60;
+    for (const kernel& kn : first_kernels<T>()) {
+        for (index_t any : {index_t{0}, index_t{-3}, far, -far, INT64_MAX, INT64_MIN}) {
+            for (index_t n : {index_t{1}, index_t{kn.nr + 1}}) {
+                for (index_t k : {1, 7}) {
+                    for (const bool packed : {false, true}) {
+                        REQUIRE_RIGHT({.m = 1,
+                                       .n = n,
+                                       .k = k,
+                                       .a = layout{any, k == 1 ? any : 1},
+                                       .b = layout{k == 1 ? any : n, n == 1 ? any : 1},
+                                       .c = layout{any, n == 1 ? any : 1},
+                                       .policy = {.isa = kn.isa},
+                                       .packed = packed});
+                        // One row of a plan for several.
+                        const index_t apart = any == 0 || any == -3 ? 2 * n + k : any / 256;
+                        REQUIRE_RIGHT({.m = 1,
+                                       .n = n,
+                                       .k = k,
+                                       .a = layout{apart, 1},
+                                       .c = layout{apart, 1},
+                                       .policy = {.isa = kn.isa},
+                                       .packed = packed,
+                                       .dynamic_m = 5});
+                    }
+                }
+            }
+            REQUIRE_RIGHT({.m = kn.mr + 1,
+                           .n = kn.nr + 1,
+                           .k = 1,
+                           .a = layout{1, any},
+                           .b = layout{any, 1},
+                           .policy = kn.policy()});
+        }
+    }
+}
+
 // alpha and beta of both signs and of any size, -0, numbers that T rounds, and what must not be read.
 template <class T>
 void check_alpha_and_beta() {

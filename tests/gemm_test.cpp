@@ -492,6 +492,8 @@ TEST_CASE("caller's scratch: the exact size is enough, nothing behind it is writ
     }
 }
 
+TEST_CASE("the stride of an extent of one means nothing") { test::check_strides_of_one<float>(); }
+
 TEST_CASE("B20 B31 small products without a plan give the bits of planned ones, in guarded memory") {
     test::check_small_without_plan<float>();
 }

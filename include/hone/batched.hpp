@@ -445,7 +445,9 @@ inline status run_batched(const batched_decision<T>& d, const operand_batch<cons
             if constexpr (std::is_same_v<T, C>) {
                 if (d.small && b) {
                     const bool ask = fetch && i + 1 < count;
-                    run_small(*d.small, a[i], (*b)[i], c[i], ask ? a.at(i + 1) : nullptr, ask ? b->at(i + 1) : nullptr);
+                    const T* next_a = ask && a.step != 0 ? a.at(i + 1) : nullptr;
+                    const T* next_b = ask && b->step != 0 ? b->at(i + 1) : nullptr;
+                    run_small(*d.small, a[i], (*b)[i], c[i], next_a, next_b);
                     continue;
                 }
             }

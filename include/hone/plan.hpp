@@ -56,6 +56,8 @@ inline status check_extent(index_t rows, index_t cols, index_t row_stride, index
     if (cols < 0) return {code::negative, of_cols, cols, 0};
     index_t x = 0, y = 0, sum = 0, whole = 0;
     constexpr index_t limit = INT64_MAX / 2;
+    if (rows > limit) return {code::too_large, of_rows, rows, limit};  // strides of 0 reach nowhere
+    if (cols > limit) return {code::too_large, of_cols, cols, limit};
     if (rows > 1 && __builtin_mul_overflow(rows - 1, magnitude(row_stride), &x)) return {code::too_large, of_rows, rows, limit};
     if (cols > 1 && __builtin_mul_overflow(cols - 1, magnitude(col_stride), &y)) return {code::too_large, of_cols, cols, limit};
     if (__builtin_add_overflow(x, y, &sum) || __builtin_mul_overflow(sum, bytes, &whole) || whole > limit) {

@@ -11,5 +11,7 @@
 #include "begin.hpp"
 #include "native/reg.hpp"
 #include "../kernel/all.inl"
+#if !HONE_X86 && !HONE_ARM64  // elsewhere native only stands in
 #include "../kernel/all_relaxed.inl"
+#endif
 #include "end.hpp"

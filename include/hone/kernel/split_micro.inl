@@ -25,10 +25,9 @@ HONE_NOINLINE void split_micro(const split_tile<T>& g) {
         }
     }
     index_t p = 0;
-    while (p + chains <= g.k) {
+    for (; p + chains <= g.k; p += chains) {
         HONE_UNROLL
-        for (int c = 0; c < chains; ++c, ++p, b += step) {
-            asm("" : "+r"(b));                                             // Clang would keep an address for each load
+        for (int c = 0; c < chains; ++c) {
             HONE_UNROLL
             for (int j = 0; j < NV; ++j) {
                 const T* from = b + j / per_panel * panel + j % per_panel * R::lanes();
@@ -36,10 +35,12 @@ HONE_NOINLINE void split_micro(const split_tile<T>& g) {
             }
             HONE_UNROLL
             for (int i = 0; i < M; ++i) {
-                const typename R::type x = R::set(a[i][p]);
+                const typename R::type x = R::set(a[i][p + c]);
                 HONE_UNROLL
                 for (int j = 0; j < NV; ++j) s[c][i][j] = R::fma(x, y[j], s[c][i][j]);
             }
+            b += step;
+            asm("" : "+r"(b));                                             // Clang would keep an address for each load
         }
     }
     for (; p < g.k; ++p, b += step) {
