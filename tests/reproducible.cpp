@@ -569,7 +569,7 @@ template <hone::policy P, class E, class T>
 hone::status fixed_plan(hone::gemm_plan<E, T>& plan, const hone::gemm_desc& desc, hone::policy p,
                         const hone::context& ctx) {
     p.tile = P.tile;
-    return hone::detail::make_gemm_plan<T, P>(plan, desc, p, ctx);
+    return hone::detail::make_gemm_plan<T, P>(plan, desc, p, ctx, hone::detail::fixed_relax<T, P>());
 }
 // The columns of a tile of floats are as many registers of doubles as half of them.
 template <class T>

@@ -27,7 +27,7 @@ inline gemm_kernel<T> make_gemm_kernel() {
     k.nr = NV * k.lanes;
     k.masked = masked_loads;
     fill_micro<T, MR, NV, 0, 1>(k);
-    fill_small(k);
+    fill_small<T, MR, NV>(k);
     if constexpr (every_height) {
         k.rank[0][0] = &rank_micro<T, 1, 1>;
         k.rank[0][3] = &rank_micro<T, 1, 4>;
@@ -36,7 +36,6 @@ inline gemm_kernel<T> make_gemm_kernel() {
         k.rank[1][2] = &rank_micro<T, 2, 3>;
         k.rank[1][3] = &rank_micro<T, 2, 4>;
     }
-    if constexpr (small_kernels) k.packing = &packing_micro<T, MR, NV>;
     k.pack_lines = &pack_lines<T>;
     return k;
 }

@@ -95,5 +95,5 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
 #undef HONE_SVE_COLS
 
 // Sizeless registers cannot be the arrays that kernel/tiny_micro.inl keeps.
-template <class T>
+template <class T, int, int>
 HONE_INLINE void fill_small(gemm_kernel<T>&) {}
