@@ -518,14 +518,13 @@ inline void gemm_small_task(const gemm_kernel<T>& kn, index_t m, index_t n, inde
         mt.a = a;
         mt.out = c + j;
         mt.ahead = j == 0 ? next_b : j + step >= cols ? next_a : nullptr;
+        mt.ahead_count = mt.ahead_walk = 0;
         if (mt.ahead) {
             const index_t lines = ceil_div(j == 0 ? (k - 1) * b_row + n : (m - 1) * a_row + k, kn.panel);
             mt.ahead_count = round_up(ceil_div(lines, ceil_div(m, kn.mr) * regs), 4);
             mt.ahead_panel = kn.panel;
             mt.ahead_step = regs * kn.panel;
             mt.ahead_walk = mt.ahead_count * mt.ahead_step;
-        } else {
-            mt.ahead_count = 0;
         }
         for (index_t i = 0; i < m;) {
             const tile_run run = next_run(kn, m - i, regs);
