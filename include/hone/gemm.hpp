@@ -273,10 +273,16 @@ inline parts parts_of(const gemm_decision<T>& d, bool packed, int workers) {
     return split_parts(d.desc.m, packed_columns(d), d.kernel.mr, column_unit(d.kernel, d.half != 0), most_workers, !packed);
 }
 
+// Of all parts. Views that repeat their elements may ask for more than there can be: then as much as can be said.
+inline index_t scratch_for(const gemm_scratch& each, const parts& p) {
+    index_t all = 0;
+    return __builtin_mul_overflow(each.bytes(), index_t{p.rows} * p.cols, &all) ? INT64_MAX : all;
+}
+
 template <class T>
 inline index_t scratch_of(const gemm_decision<T>& d, bool packed, int workers) {
     const parts p = parts_of(d, packed, workers);
-    return task_scratch(d, packed, p).bytes() * p.rows * p.cols;
+    return scratch_for(task_scratch(d, packed, p), p);
 }
 
 HONE_FOR_SIZE_BEGIN
@@ -459,7 +465,7 @@ inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a,
 
     const parts p = parts_of(d, b == nullptr, ctx.executor.concurrency());
     const gemm_scratch each = task_scratch(d, b == nullptr, p);
-    const borrowed_scratch memory(ctx, each.bytes() * p.rows * p.cols);
+    const borrowed_scratch memory(ctx, scratch_for(each, p));
     if (!memory) return memory.status();
 
     const gemm_job<T> job = job_of(d, a.data, b ? b->data : panels_of(d, packed), b == nullptr, c, epilogue);
