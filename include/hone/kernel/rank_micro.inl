@@ -18,8 +18,9 @@ HONE_NOINLINE void rank_micro(const rank_tile<T>& g) {
     using V = reg<T>;
     using type = typename V::type;
     const index_t lanes = V::lanes(), cols = g.cols;
-    // Where the second register of a pair begins, and the next pair.
-    const index_t second = V::panel() == lanes ? g.b_panel : lanes, pair = 2 * lanes / V::panel() * g.b_panel;
+    // Where the second register of a pair begins, and the next pair. Of a panel wider than a pair B is in rows.
+    const index_t second = V::panel() == lanes ? g.b_panel : lanes;
+    const index_t pair = V::panel() > 2 * lanes ? 2 * lanes : 2 * lanes / V::panel() * g.b_panel;
     const bool chained = g.in != nullptr;
 #define X(i, p) [[maybe_unused]] const type x##i##_##p = i < M && p < R ? V::set(g.a[i * g.a_row + p]) : V::zero();
     HONE_GRID(X)
