@@ -30,7 +30,7 @@ struct timing {
     double gflops = 0;                          // median
     double of_ceiling = 0, of_bandwidth = 0;    // medians; operations that are needed, weights that are read
     double gbytes = 0;                          // weights read, 10^9 bytes/s, median; 0 where it does not count
-    std::string wrong;            // why it has no figure
+    std::string wrong;                          // why it has no figure
 };
 
 struct measurement {

@@ -339,6 +339,23 @@ TEST_CASE("many small products: the bits of hone::gemm") {
     }
 }
 
+TEST_CASE("one B of a single row, whose stride means nothing, copied once for all") {
+    const index_t m = 130, n = 100, count = 5;
+    const auto a = numbers<float>(count * (m + 8), 1), b = numbers<float>(n, 2);
+    std::vector<float> c(static_cast<std::size_t>(count * m * n));
+    const auto va = hone::batch(hone::matrix_view<const float>{a.data(), m, 1, 1, 1}, count, m + 8);
+    for (const index_t any : {index_t{0}, index_t{-3}, INT64_MAX, INT64_MIN}) {
+        const hone::matrix_view<const float> vb{b.data(), 1, n, any, 1};
+        REQUIRE(hone::gemm_batched(va, vb, batch(hone::row_major(c.data(), m, n), count)) == status{});
+        index_t wrong = 0;
+        for (index_t i = 0; i < count * m * n; ++i) {
+            const float want = std::fma(*va[i / (m * n)].at(i / n % m, 0), *vb.at(0, i % n), 0.0f);
+            if (!test::same(c[static_cast<std::size_t>(i)], want)) ++wrong;
+        }
+        CHECK(wrong == 0);
+    }
+}
+
 TEST_CASE("small products that ask for the operands of the next one") {
     for (hone::isa id : test::isas()) {
         const auto& kn = hone::detail::gemm_kernels<float>(id).row[0];

@@ -128,14 +128,10 @@ std::string run(const gemm_problem<T>& p, std::vector<T>* out = nullptr) {
 }
 
 // `problem` is a gemm_problem of some element.
-#define REQUIRE_RIGHT(...)                                \
-    do {                                                  \
-        const problem wanted_ = __VA_ARGS__;              \
-        const std::string wrong_ = run(wanted_);          \
-        if (!wrong_.empty())                              \
-            FAIL_CHECK(wanted_.text() << ": " << wrong_); \
-        else                                              \
-            SUCCEED();                                    \
+#define REQUIRE_RIGHT(...)                    \
+    do {                                      \
+        const problem wanted_ = __VA_ARGS__;  \
+        CHECK_RIGHT(wanted_, run(wanted_));   \
     } while (false)
 
 template <class T>

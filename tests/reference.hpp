@@ -36,6 +36,16 @@
 
 #include "catch.hpp"
 
+// Reports what is wrong with a problem that has text(); "" is right.
+#define CHECK_RIGHT(problem, wrong)                          \
+    do {                                                     \
+        const std::string found_ = wrong;                    \
+        if (!found_.empty())                                 \
+            FAIL_CHECK((problem).text() << ": " << found_);  \
+        else                                                 \
+            SUCCEED();                                       \
+    } while (false)
+
 namespace test {
 
 using hone::index_t;

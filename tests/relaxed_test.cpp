@@ -125,14 +125,10 @@ std::string run(const problem& p, std::string* kernel = nullptr, std::vector<T>*
     return wrong(a, b, c, p.alpha, p.beta);
 }
 
-#define REQUIRE_RIGHT(T, ...)                             \
-    do {                                                  \
-        const problem wanted_ = __VA_ARGS__;              \
-        const std::string wrong_ = run<T>(wanted_);       \
-        if (!wrong_.empty())                              \
-            FAIL_CHECK(wanted_.text() << ": " << wrong_); \
-        else                                              \
-            SUCCEED();                                    \
+#define REQUIRE_RIGHT(T, ...)                   \
+    do {                                        \
+        const problem wanted_ = __VA_ARGS__;    \
+        CHECK_RIGHT(wanted_, run<T>(wanted_));  \
     } while (false)
 
 template <class T>

@@ -113,6 +113,12 @@ using relax_fn = void (*)(gemm_decision<T>&, const epilogue_traits&);
 
 inline constexpr strides dense(strides s, index_t cols) { return s == strides{} ? strides{cols, 1} : s; }
 
+// Whether A and B are read at all.
+template <class T>
+HONE_INLINE bool forms_product(const gemm_desc& g) {
+    return g.k > 0 && static_cast<T>(g.alpha) != T(0);
+}
+
 HONE_FOR_SIZE_BEGIN
 
 template <class T>
@@ -123,6 +129,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     desc.b = dense(desc.b, desc.n);
     desc.c = dense(desc.c, c_cols);
     if (desc.k == 1) desc.a.col = 1;  // the stride of an extent of one means nothing
+    if (desc.k <= 1) desc.b.row = 0;
     if (desc.n == 1) desc.b.col = 1;
     if (c_cols == 1) desc.c.col = 1;
     constexpr auto size = static_cast<index_t>(sizeof(T));
@@ -197,16 +204,17 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     }
     d.far = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, false);
     d.far_in_place = fetches_ahead(this_machine().cache, kn, desc.m, desc.n, desc.k, true);
-    if (p.tile.mr == 0 && p.block.kc == 0 && static_cast<T>(desc.alpha) != T(0)) {
+    if (p.tile.mr == 0 && p.block.kc == 0 && forms_product<T>(desc)) {
+        const bool dynamic = p.packing == packing::dynamic, a_rows = desc.a.col == 1;
         if (d.b_in_place && !d.pack_a && prefers_rank(kn, desc.m, desc.n, desc.k)) {
             d.way = gemm_way::rank_updates;
-        } else if (!e.halves && desc.a.col == 1 && p.packing == packing::dynamic && has_few_steps(this_machine().cache, kn, desc.m, desc.n, desc.k)) {
+        } else if (dynamic && !e.halves && a_rows && has_few_steps(this_machine().cache, kn, desc.m, desc.n, desc.k)) {
             d.way = gemm_way::few_steps;
             d.b_in_place = false;
-        } else if (!e.halves && p.packing == packing::dynamic) {
-            d.way = narrow_way_of(kn, desc.m, desc.n, desc.k, desc.a.col == 1, desc.b.row == 1 && desc.b.col != 1, e.whole_rows);
+        } else if (dynamic && !e.halves) {
+            d.way = narrow_way_of(kn, desc.m, desc.n, desc.k, a_rows, desc.b.row == 1 && desc.b.col != 1, e.whole_rows);
         }
-        if (relax && p.packing == packing::dynamic) relax(d, e);
+        if (relax && dynamic) relax(d, e);
     }
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
@@ -311,7 +319,7 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
     e.why_tile = d.tile_from_policy ? "policy" : "covers the shape at least cost";
     e.why_block = d.block_from_policy ? "policy" : m.cache.l3_assumed ? "from caches, L3 assumed" : "from caches";
-    const bool registers = way == gemm_way::tiles ? d.kc >= d.desc.k : way > gemm_way::few_steps;
+    const bool registers = way == gemm_way::tiles ? d.kc >= d.desc.k : !is_rank(way);
     e.sums = registers ? "registers" : keeps_sums(d, way) ? "scratch" : "C";
     e.scratch_bytes = scratch_of(d, packed, d.workers);
     return e;
@@ -350,12 +358,6 @@ HONE_NOINLINE inline status pack_gemm(const gemm_decision<T>& d, const matrix_vi
 }
 
 HONE_FOR_SIZE_END
-
-// Whether A and B are read at all.
-template <class T>
-HONE_INLINE bool forms_product(const gemm_desc& g) {
-    return g.k > 0 && static_cast<T>(g.alpha) != T(0);
-}
 
 // Extents and strides of the operands of a run against those of the plan; pointers apart. b is null where B comes packed.
 template <class T, class C>
@@ -426,7 +428,7 @@ HONE_INLINE gemm_job<T> job_of(const gemm_decision<T>& d, const T* a, const T* b
     job.nc = d.nc;
     job.l1 = d.l1;
     job.far = source_of_b(d, packed) == b_source::in_place ? d.far_in_place : d.far;
-    // The stride of an extent of one means nothing, and what walks steps once beyond the end all the same.
+    // The stride of an extent of one means nothing; how many rows there are is known here only.
     job.a = a;
     job.a_row_stride = c.rows > 1 ? g.a.row : 0;
     job.a_col_stride = g.a.col;
@@ -434,7 +436,7 @@ HONE_INLINE gemm_job<T> job_of(const gemm_decision<T>& d, const T* a, const T* b
         job.packed = b;
     } else {
         job.b = b;
-        job.b_row_stride = g.k > 1 ? g.b.row : 0;
+        job.b_row_stride = g.b.row;
         job.b_col_stride = g.b.col;
     }
     job.c = reinterpret_cast<unsigned char*>(c.data);

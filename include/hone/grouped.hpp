@@ -230,8 +230,7 @@ HONE_INLINE auto list_groups(const Choice& choice, double alpha, const G* groups
     list.finish = choice.finish;
     list.check = &check_epilogue<typename G::stages>;
     list.workers = workers_of(P, concurrency);
-    constexpr bool open = P.tile == tile{} && P.block == blocking{} && P.packing == packing::dynamic;
-    if (open && list.e.plain && alpha == 1 && beta == 0) list.small = &gemm_kernels<T>(resolve_isa(P.isa)).row[0];
+    if (leaves_open(P) && list.e.plain && alpha == 1 && beta == 0) list.small = &gemm_kernels<T>(resolve_isa(P.isa)).row[0];
     return list;
 }
 

@@ -29,11 +29,7 @@ class aligned_buffer {
 public:
     aligned_buffer() = default;
     HONE_INLINE explicit aligned_buffer(std::size_t bytes) {
-#if HONE_LINUX
-        const std::size_t unit = bytes < detail::huge_page / 4 ? buffer_alignment : detail::huge_page;
-#else
-        const std::size_t unit = buffer_alignment;
-#endif
+        const std::size_t unit = HONE_LINUX && bytes >= detail::huge_page / 4 ? detail::huge_page : buffer_alignment;
         const std::size_t rounded = (bytes + unit - 1) / unit * unit;
         if (bytes == 0 || rounded < bytes) return;
         data_ = static_cast<std::byte*>(std::aligned_alloc(unit, rounded));

@@ -19,7 +19,7 @@ inline constexpr int tile_heights[] = {1, 2, 4, 6, 8, 12, 14, 16};
 inline constexpr int tile_height_count = 8;
 inline constexpr int max_registers = 4;  // widest tile, in registers
 inline constexpr int max_mr = 16;
-inline constexpr int rank_steps = 4;
+inline constexpr int rank_rows = 2, rank_steps = 4;
 inline constexpr index_t panel_floor = 16;  // elements: the least multiple of a panel, and of every epilogue width
 
 template <class T>
@@ -31,7 +31,7 @@ struct gemm_kernel {
     bool masked = false;                                                    // no column of B beyond the last is read
     micro_fn<T> micro[tile_height_count][max_registers] = {};               // (height, registers of columns - 1) or null
     micro_fn<T> packing = nullptr;                                          // the full tile that packs B on the way, or null
-    rank_fn<T> rank[2][rank_steps] = {};                                    // (rows - 1, steps - 1) or null
+    rank_fn<T> rank[rank_rows][rank_steps] = {};                            // (rows - 1, steps - 1) or null
     tiny_fn<T> tiny[2] = {};                                                // (registers of columns - 1) or null
     narrow_fn<T> narrow = nullptr;                                          // few columns, or null
     pack_lines_fn<T> pack_lines = nullptr;                                  // whole panels of contiguous rows

@@ -30,11 +30,11 @@ inline gemm_kernel<T> make_gemm_kernel() {
     fill_small<T, MR, NV>(k);
     if constexpr (every_height) {
         k.rank[0][0] = &rank_micro<T, 1, 1>;
-        k.rank[0][3] = &rank_micro<T, 1, 4>;
+        k.rank[0][rank_steps - 1] = &rank_micro<T, 1, rank_steps>;
         k.rank[1][0] = &rank_micro<T, 2, 1>;
         k.rank[1][1] = &rank_micro<T, 2, 2>;
         k.rank[1][2] = &rank_micro<T, 2, 3>;
-        k.rank[1][3] = &rank_micro<T, 2, 4>;
+        k.rank[1][rank_steps - 1] = &rank_micro<T, 2, rank_steps>;
     }
     k.pack_lines = &pack_lines<T>;
     return k;

@@ -36,6 +36,7 @@ enum class gemm_way : unsigned char {
     dots_of_columns,  // relaxed, few rows of C: B's columns are read in place, each once
     split_sums      // relaxed, few rows and columns, B by rows
 };
+HONE_INLINE constexpr bool is_rank(gemm_way w) { return w == gemm_way::rank_updates || w == gemm_way::few_steps; }
 HONE_INLINE constexpr bool is_narrow(gemm_way w) { return w == gemm_way::few_columns || w == gemm_way::few_rows; }
 HONE_INLINE constexpr bool is_relaxed(gemm_way w) { return w >= gemm_way::dots_of_rows; }
 
@@ -147,10 +148,10 @@ HONE_INLINE constexpr gemm_scratch gemm_scratch_of(const gemm_kernel<T>& kernel,
         return {.a = copied ? round_up((few_columns ? n : m) * k * size, 64) : 0,
                 .tile = sums ? round_up((dot_rows * dots_at_once + panel_floor) * size, 64) : 0};
     }
-    if (way == gemm_way::rank_updates || way == gemm_way::few_steps) {
+    if (is_rank(way)) {
         const index_t row = round_up(n, panel_floor) * size;
         const bool copied = way == gemm_way::few_steps && b != b_source::packed_beforehand;
-        return {.b = copied ? round_up(k * row, 64) : 0, .sums = sums ? round_up(least(m, 2) * row, 64) : 0};
+        return {.b = copied ? round_up(k * row, 64) : 0, .sums = sums ? round_up(least(m, rank_rows) * row, 64) : 0};
     }
     const index_t mb = round_up(least(m, mc), kernel.mr), kb = least(k, kc), nb = round_up(least(n, nc), kernel.panel);
     gemm_scratch s;
@@ -325,7 +326,6 @@ private:
             mt.pack = kn.packing && full && rows >= 2 * kn.mr ? b.claim(jr, wide) : nullptr;
             const T* sliver = b.columns(jr, wide);
             index_t ir = 0;
-            mt.ahead_count = 0;
             if (mt.pack) {
                 mt.b_step = g.b_row_stride;
                 mt.pack_panel = b.panel;
@@ -370,6 +370,7 @@ private:
     // lines are soon there anyway.
     HONE_INLINE void fetch_from(index_t jr, index_t rows_left) {
         const index_t down = ceil_div(rows_left, kn.mr);
+        mt.ahead_count = 0;
         if (!b.far || jr >= cols || down > 32) return;
         const bool in_panels = b.in_panels(jr);
         if (!in_panels && (g.b_col_stride != 1 || g.half != 0)) return;
@@ -432,8 +433,8 @@ inline void gemm_rank_task(const gemm_job<T>& g, range rows, range cols, std::by
         b = copy;
         scratch += round_up(g.k * t.b_row * static_cast<index_t>(sizeof(T)), 64);
     }
-    for (index_t i = rows.begin; i < rows.end; i += 2) {
-        const index_t m = least(2, rows.end - i);
+    for (index_t i = rows.begin; i < rows.end; i += rank_rows) {
+        const index_t m = least(rank_rows, rows.end - i);
         t.out = in_c ? reinterpret_cast<T*>(g.c) + i * g.c_row_stride + cols.begin : reinterpret_cast<T*>(scratch);  // (m, n)
         t.in = nullptr;
         t.in_row = t.out_row = in_c ? g.c_row_stride : round_up(n, panel_floor);
@@ -549,7 +550,7 @@ inline void gemm_task(const gemm_job<T>& g, range rows, range cols, std::byte* s
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin;
     if (m <= 0 || n <= 0) return;
     if (g.alpha == T(0) || g.k == 0) return gemm_without_product(g, rows, cols, reinterpret_cast<T*>(scratch));
-    if (g.way == gemm_way::rank_updates || g.way == gemm_way::few_steps) return gemm_rank_task(g, rows, cols, scratch);
+    if (is_rank(g.way)) return gemm_rank_task(g, rows, cols, scratch);
     if (is_narrow(g.way)) return gemm_narrow_task(g, rows, cols, scratch);
     if (is_relaxed(g.way)) return g.relaxed_task(g, rows, cols, scratch);
     const bool several = g.k > g.kc;                                                    // more than one k block

@@ -80,7 +80,7 @@ HONE_INLINE bool place_b(const machine::cache_info& c, const gemm_kernel<T>& kn,
 // Whether rank updates do better than register tiles where B is read in place.
 template <class T>
 HONE_INLINE bool prefers_rank(const gemm_kernel<T>& kn, index_t m, index_t n, index_t k) {
-    return kn.rank[0][0] != nullptr && n >= 2 * kn.lanes && m <= 2 && k >= rank_steps;
+    return kn.rank[0][0] != nullptr && n >= 2 * kn.lanes && m <= rank_rows && k >= rank_steps;
 }
 
 // Whether k is so short that rows of C are written from left to right, without tiles. Narrow rows are tiles' as well; of long
