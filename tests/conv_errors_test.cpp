@@ -201,6 +201,13 @@ TEST_CASE("B25 convolution errors: sizes that 64 bits do not hold") {
               d.kh = d.kw = 1;
           }),
           {code::too_large, argument::output_n, m2, 1}, wide("output.n", m2, 1));
+    // Any number of images that have no pixel.
+    CHECK(planned([=](conv_desc& d) {
+              d.n = limit;
+              d.h = index_t{1} << 30;
+              d.w = 0;
+              d.kh = d.kw = 1;
+          }) == hone::status{});
     check(planned([=](conv_desc& d) {
               d.h = d.w = m20;
               d.ic = index_t{1} << 30;

@@ -272,7 +272,7 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     d.depthwise = depthwise && p.algorithm != algorithm::implicit_gemm ? depthwise_kernel<T>(id) : nullptr;
 
     const kernel_list<T>& list = gemm_kernels<T>(id);
-    const index_t pixels = desc.n * oh * ow;
+    const index_t pixels = desc.n * (oh * ow);
     const gemm_kernel<T>* best = fixed ? fixed : pick_gemm_kernel(list, p.tile, pixels, ocg, desc.kh * desc.kw * (desc.ic / desc.groups), false);
     if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, list.row[0].nr};
     d.kernel = *best;
@@ -303,7 +303,7 @@ template <class T>
 inline parts parts_of(const conv_decision<T>& d, int workers) {
     const int most_workers = static_cast<int>(most(least(workers, d.workers), 1));
     const index_t images = d.copy_input ? 1 : d.desc.n;
-    const index_t pixels = ceil_div(images * d.y.out * d.x.out, most(d.y.phases() * d.x.phases(), 1));
+    const index_t pixels = ceil_div(images * (d.y.out * d.x.out), most(d.y.phases() * d.x.phases(), 1));
     if (d.depthwise) return {static_cast<int>(least(most_workers, most(pixels, 1))), 1};
     if (d.whole_rows) return split_parts(pixels, 1, d.kernel.mr, 1, most_workers, true);
     return split_parts(pixels, d.desc.oc / d.desc.groups, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), most_workers, true);
