@@ -14,7 +14,7 @@ Eigen, Catch2 and Google Benchmark. Cells, by their names:
   COMPILER flags         a unit that uses everything, and each public header alone, without a warning: -O0, -O2, -O3;
                          no -march, native, haswell; C++20, C++23; without exceptions and RTTI; -ffast-math
   COMPILER suite NAME    the native tests (quick sweeps) as built by NAME: release, C++20, with every compiler; debug;
-                         native, -O3 -march=native, C++23; haswell, -O2 -march=haswell
+                         native, -O3 -march=native, C++23; haswell, -O2 -march=haswell -DHONE_XSIMD=1
   COMPILER programs      examples and benches, built and run (sid)
   reproducible NAME      tests/reproducible.sh: full; no-exceptions, -fno-exceptions -fno-rtti; sid
 
@@ -311,7 +311,7 @@ for compiler in sid-g++ sid-clang++; do
 done
 for compiler in g++ clang++-19; do
     cell $compiler "suite haswell" suite_cell "${short[@]}" -- -DCMAKE_BUILD_TYPE=Release \
-        "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -march=haswell"
+        "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -march=haswell -DHONE_XSIMD=1"
 done
 cell clang++-19 "reproducible no-exceptions" no_exceptions
 cell sid-clang++ "reproducible sid" of_sid

@@ -10,7 +10,8 @@ tests/reproducible.sh [--quick] [--folder DIR] [--compiler CXX]… [FLAG…]
 
 The same checksums, of floats and of doubles, from every instruction set, compiler and register width: builds
 tests/reproducible.cpp and runs it
-  x86-64   scalar, avx2, avx512 without any -m flag; native compiled for x86-64-v3 and x86-64-v4
+  x86-64   scalar, avx2, avx512 without any -m flag; native compiled for x86-64-v3 (once more with
+           HONE_XSIMD=1) and x86-64-v4
   aarch64  scalar, native, neon; sve and sve2 with registers of 128, 256, 512 and 2048 bits: under qemu-aarch64, or
            without it on such a machine and then with its own register width
 and compares all the checksums. With k summed in descending order all must agree on others.
@@ -112,14 +113,15 @@ x86() {
         # native says that it promises nothing without flags; it has them below.
         run "x86-64" 0 "$folder/$name" --isa scalar --isa avx2 --isa avx512
     fi
-    for level in "x86-64-v3 avx2 fma bmi2 f16c movbe" \
-        "x86-64-v4 avx2 fma avx512f avx512bw avx512cd avx512dq avx512vl"; do
+    for level in "x86-64-v3 0 avx2 fma bmi2 f16c movbe" "x86-64-v3 1 avx2 fma bmi2 f16c movbe" \
+        "x86-64-v4 0 avx2 fma avx512f avx512bw avx512cd avx512dq avx512vl"; do
         # shellcheck disable=SC2086
         set -- $level
-        if ! has "${@:2}"; then
-            skip "native $compiler -march=$1" "this CPU does not have all of it"
-        elif build "$name-$1" "$compiler" "-march=$1"; then
-            run "x86-64 -march=$1" 0 "$folder/$name-$1" --isa native
+        local unit="-march=$1 -DHONE_XSIMD=$2"
+        if ! has "${@:3}"; then
+            skip "native $compiler $unit" "this CPU does not have all of it"
+        elif build "$name-$1-$2" "$compiler" "-march=$1" "-DHONE_XSIMD=$2"; then
+            run "x86-64 $unit" 0 "$folder/$name-$1-$2" --isa native
         fi
     done
 }

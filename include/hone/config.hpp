@@ -82,11 +82,17 @@
 #define HONE_NATIVE_FMA 0
 #endif
 
-// Where the unit's flags have AVX-512: xsimd 8's fma is two roundings there.
+// Where the unit's flags have AVX-512.
 #if defined(__AVX512F__)
 #define HONE_NATIVE_AVX512 1
 #else
 #define HONE_NATIVE_AVX512 0
+#endif
+
+// Whether `native` is made of xsimd::batch. Where hone's own vector types say the same, on x86 and AArch64, it is not unless
+// a unit asks with -DHONE_XSIMD=1: parsing xsimd is a tenth of what a unit with one product costs.
+#ifndef HONE_XSIMD
+#define HONE_XSIMD (!HONE_X86 && !HONE_ARM64)
 #endif
 
 // Around code that decides and explains: GCC compiles it for size, in half the time.
@@ -96,6 +102,18 @@
 #else
 #define HONE_FOR_SIZE_BEGIN
 #define HONE_FOR_SIZE_END
+#endif
+
+// Around the register tiles, which are written as they are to be compiled: what GCC's global passes look for is not there,
+// and a third of a tile's compilation is spent on looking.
+#if !HONE_CLANG && defined(__OPTIMIZE__)
+#define HONE_TILES_BEGIN          \
+    HONE_PRAGMA(GCC push_options) \
+    HONE_PRAGMA(GCC optimize("no-tree-vrp", "no-thread-jumps", "no-gcse", "no-tree-dominator-opts", "no-tree-pre"))
+#define HONE_TILES_END HONE_PRAGMA(GCC pop_options)
+#else
+#define HONE_TILES_BEGIN
+#define HONE_TILES_END
 #endif
 
 #define HONE_INLINE inline __attribute__((always_inline))
@@ -193,7 +211,12 @@
 #else
 #define HONE_UNIT_7
 #endif
-#define HONE_UNIT_CAT(a, b, c, d, e, f, g) unit##a##b##c##d##e##f##g
-#define HONE_UNIT_EXPAND(a, b, c, d, e, f, g) HONE_UNIT_CAT(a, b, c, d, e, f, g)
+#if HONE_XSIMD
+#define HONE_UNIT_8 _xsimd
+#else
+#define HONE_UNIT_8
+#endif
+#define HONE_UNIT_CAT(a, b, c, d, e, f, g, h) unit##a##b##c##d##e##f##g##h
+#define HONE_UNIT_EXPAND(a, b, c, d, e, f, g, h) HONE_UNIT_CAT(a, b, c, d, e, f, g, h)
 #define HONE_UNIT \
-    HONE_UNIT_EXPAND(HONE_UNIT_1, HONE_UNIT_2, HONE_UNIT_3, HONE_UNIT_4, HONE_UNIT_5, HONE_UNIT_6, HONE_UNIT_7)
+    HONE_UNIT_EXPAND(HONE_UNIT_1, HONE_UNIT_2, HONE_UNIT_3, HONE_UNIT_4, HONE_UNIT_5, HONE_UNIT_6, HONE_UNIT_7, HONE_UNIT_8)

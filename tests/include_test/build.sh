@@ -12,8 +12,8 @@ folder=$1
 shift
 compiler=("$@" -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wold-style-cast -Werror)
 
-sets=("-O0" "-O3" "-O2 -fno-exceptions -fno-rtti")
-second=("-O2 -DNDEBUG" "-O1 -fno-exceptions -fno-rtti")
+sets=("-O0" "-O3" "-O2 -fno-exceptions -fno-rtti" "-O2 -DHONE_XSIMD=1")
+second=("-O2 -DNDEBUG" "-O1 -fno-exceptions -fno-rtti" "-O2 -DHONE_XSIMD=1")
 case $("${compiler[0]}" -dumpmachine) in
     x86_64-*)
         sets+=("-O2 -march=native" "-O2 -march=haswell" "-O2 -march=x86-64-v4")

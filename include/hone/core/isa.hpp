@@ -9,7 +9,7 @@
 namespace hone::inline HONE_ABI {
 
 // One target region each. sve needs SVE alone; sve2 is the same bodies on CPUs that have SVE2. native is whatever the unit
-// is compiled for, through xsimd; scalar is plain C++. dynamic: the best the machine has.
+// is compiled for (through xsimd where hone has no vectors of its own); scalar is plain C++. dynamic: the best the machine has.
 enum class isa : std::uint8_t { dynamic, scalar, native, avx2, avx512, neon, sve, sve2 };
 inline constexpr int isa_count = 8;
 
