@@ -228,7 +228,7 @@ inline status decide_batched(batched_decision<T>& d, const batched_desc& desc, c
         item.m = all_rows;
         item.dynamic_m = true;
     } else if (small_ones_of<T>(p, e, item)) {
-        d.small = &gemm_kernels<T>(resolve_isa(p.isa)).row[0];
+        d.small = &gemm_kernels<T>(resolve_isa(p.isa)).small(item.n);
         if (!packable) {
             d.item.desc = item;
             d.item.kernel = *d.small;

@@ -640,9 +640,9 @@ HONE_INLINE bool apart_small(const matrix_view<const T>& a, const matrix_view<co
 template <class T>
 HONE_NOINLINE bool gemm_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
     if (!is_small(a, b, c) || !apart_small(a, b, c)) return false;
-    static const gemm_kernel<T>& kn = gemm_kernels<T>(this_machine().choice.chosen).row[0];
-    if (!fits_small(kn, c.cols)) return false;
-    run_small(kn, a, b, c);
+    static const kernel_list<T>& list = gemm_kernels<T>(this_machine().choice.chosen);
+    if (!fits_small(list.row[0], c.cols)) return false;
+    run_small(list.small(c.cols), a, b, c);
     return true;
 }
 

@@ -62,7 +62,7 @@ struct group_list {
     policy p;
     epilogue_traits e;
     const gemm_kernel<T>* fixed = nullptr;
-    const gemm_kernel<T>* small = nullptr;         // not null: what runs products that need no plan
+    const kernel_list<T>* small = nullptr;         // not null: what runs products that need no plan
     finish_fn<T> finish = nullptr;
     status (*check)(const void* epilogue, const epilogue_extent&) = nullptr;
     int workers = 1;
@@ -81,7 +81,7 @@ struct group_list {
         if constexpr (std::is_same_v<T, C>) {
             const auto& g = (*this)[i];
             return small && g.packed.empty() && detail::is_small(g.a, g.b, g.c) && apart_small(g.a, g.b, g.c) &&
-                   fits_small(*small, g.c.cols);
+                   fits_small(small->row[0], g.c.cols);
         }
         return false;
     }
@@ -184,7 +184,8 @@ inline status run_grouped(const group_list<T, C>& groups, const context& ctx, in
             if constexpr (std::is_same_v<T, C>) {
                 if (groups.is_small(i)) {
                     const cell_grid one{.work = work};                                  // not worth a cut
-                    if (one.before(begin - before) < one.before(end - before)) run_small(*groups.small, g.a, g.b, g.c);
+                    const bool mine = one.before(begin - before) < one.before(end - before);
+                    if (mine) run_small(groups.small->small(g.c.cols), g.a, g.b, g.c);
                     continue;
                 }
             }
@@ -230,7 +231,7 @@ HONE_INLINE auto list_groups(const Choice& choice, double alpha, const G* groups
     list.finish = choice.finish;
     list.check = &check_epilogue<typename G::stages>;
     list.workers = workers_of(P, concurrency);
-    if (leaves_open(P) && list.e.plain && alpha == 1 && beta == 0) list.small = &gemm_kernels<T>(resolve_isa(P.isa)).row[0];
+    if (leaves_open(P) && list.e.plain && alpha == 1 && beta == 0) list.small = &gemm_kernels<T>(resolve_isa(P.isa));
     return list;
 }
 

@@ -2,6 +2,7 @@
 // The record that one line of kernels.def makes: everything a loop nest needs to know of a kernel.
 #pragma once
 
+#include "../core/arithmetic.hpp"
 #include "tile.hpp"
 
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
@@ -67,6 +68,11 @@ struct kernel_list {
     gemm_kernel<T> row[4];
     int count = 0;
     void add(const gemm_kernel<T>& k) { row[count++] = k; }
+
+    // The one for products of n columns so few that nothing else is weighed: that with fewest passes over A, else the first.
+    HONE_INLINE const gemm_kernel<T>& small(index_t n) const {
+        return count > 1 && n > row[0].nr && ceil_div(n, row[1].nr) < ceil_div(n, row[0].nr) ? row[1] : row[0];
+    }
 };
 
 }  // namespace hone::inline HONE_ABI::detail::inline HONE_UNIT
