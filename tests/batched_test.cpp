@@ -474,7 +474,7 @@ TEST_CASE("single rows of one B, wherever they lie, are one product; of C too ne
 }
 
 TEST_CASE("one B that needs a copy is copied once") {
-    const index_t count = 7, m = 23, n = 45, k = 70;  // 161 rows in all repay the copy
+    const index_t count = 17, m = 23, n = 45, k = 70;  // 391 rows in all repay the copy
     const auto b = numbers<float>(k * n, 2);
     for (hone::isa id : test::isas()) {
         for (int form = 0; form < 8; ++form) {

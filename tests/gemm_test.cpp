@@ -892,7 +892,7 @@ TEST_CASE("policies fixed at compile time, with tiles that are not registered") 
 }
 
 TEST_CASE("explain() says what was decided and why") {
-    const auto plan = hone::plan({.m = 100, .n = 200, .k = 300});
+    const auto plan = hone::plan({.m = 400, .n = 200, .k = 300});
     REQUIRE(plan.status() == hone::status{});
     const hone::explanation e = plan->explain();
     CHECK(e.isa == hone::active_isa());

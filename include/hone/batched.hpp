@@ -239,7 +239,7 @@ inline status decide_batched(batched_decision<T>& d, const batched_desc& desc, c
     const gemm_desc& g = d.item.desc;
     const bool one_b = desc.b == 0 && desc.count > 1 && d.item.way == gemm_way::tiles;
     if (one_b && !d.stacked && !d.small) {
-        const bool repaid = !place_b(this_machine().cache, d.item.kernel, all_rows, g.n, g.k);
+        const bool repaid = !place_b(this_machine().cache, d.item.kernel, all_rows, g.n, g.k, g.b.row);
         d.packs_once = !d.item.b_in_place || (repaid && p.packing == packing::dynamic);
     }
     return {};

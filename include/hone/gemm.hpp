@@ -192,7 +192,8 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     const bool want_a = p.packing == packing::a || p.packing == packing::both, want_b = p.packing == packing::b || p.packing == packing::both;
     d.pack_a = desc.a.col != 1 || want_a;
     const bool placeable = desc.b.col == 1 && !e.halves;
-    d.b_in_place = placeable && (p.packing == packing::dynamic ? place_b(this_machine().cache, kn, desc.m, desc.n, desc.k) : !want_b);
+    const bool pays = place_b(this_machine().cache, kn, desc.m, desc.n, desc.k, desc.b.row);
+    d.b_in_place = placeable && (p.packing == packing::dynamic ? pays : !want_b);
     if (p.packing != packing::dynamic) {
         constexpr auto a = static_cast<index_t>(packing::a), b = static_cast<index_t>(packing::b), both = static_cast<index_t>(packing::both);
         if (d.pack_a && !want_a) {
