@@ -1,64 +1,93 @@
-// Few columns, many rows: out (rows, 4) = A (rows, k) * B (k, 4), rows of A contiguous. A register holds four rows (of doubles
-// two) of four columns; four steps of k of each row come with one load and are spread by a shuffle a step, where the tile would
-// spend a load a row and step on a register of which it uses a quarter: 1000 x 3 x 1000 on Zen 5 at 38 GFLOP/s.
-// Registers: 8 sums, 4 of B, 2 of A. Eight groups of rows are eight chains, what latency and throughput of fma ask for.
-template <class T, int Groups>
-HONE_INLINE void narrow_rows(const narrow_tile<T>& g, const T* const (&first)[4], index_t group_step, T* out) {
+// Few columns, many rows: out (cols, rows) is A (rows, k) * B (k, cols) turned, k at least half a register, rows of A
+// contiguous. A register of sums holds one column of as many rows as it has lanes; half a register of steps of these rows is
+// loaded, turned in registers, and each of its elements of B comes with the multiply-add.
+// Registers: of two groups of rows and four columns 8 sums, 16 of A, of doubles 8, one of B. 16 rows by 16 steps are 32 loads
+// and 48 shuffles, on any of Zen 5's four pipes, beside 16 multiply-adds a column: 46 cycles of 37 that four columns need.
+// Tried and lost: registers of four rows by four columns, a shuffle a multiply-add (1000x3x1000 0.33 of the ceiling, this 0.40);
+// quarters of registers, a third less shuffles, but masked loads that merge take two slots; fetching the next lines.
+template <class T, int Groups, int Cols, bool Whole>
+HONE_INLINE void narrow_rows(const narrow_tile<T>& g, const T* a, const T* const* row, T* out) {
     using R = reg<T>;
-    constexpr int lanes = R::lanes();
-    typename R::type s[std::size_t{Groups}];
+    constexpr int lanes = R::lanes(), steps = lanes / 2, half = lanes / 4;
+    const index_t a_row = g.a_row;
+    typename R::type s[std::size_t{Groups}][std::size_t{Cols}];            // (rows / lanes, cols)
     HONE_UNROLL
-    for (int i = 0; i < Groups; ++i) s[i] = R::zero();
+    for (int i = 0; i < Groups; ++i) {
+        HONE_UNROLL
+        for (int j = 0; j < Cols; ++j) s[i][j] = R::zero();
+    }
     const T* b = g.b;
-    index_t p = 0;
-    for (; p + 4 <= g.k; p += 4, b += 4 * g.b_step) {
-        const typename R::type b0 = R::repeat(b), b1 = R::repeat(b + g.b_step);
-        const typename R::type b2 = R::repeat(b + 2 * g.b_step), b3 = R::repeat(b + 3 * g.b_step);
+    for (index_t p = 0; p < g.k; p += steps) {
+        const index_t from = least(p, g.k - steps);                        // the last steps are read as the end of whole ones
+        typename R::type x[std::size_t{Groups}][std::size_t{steps}];
+        // Two pointers that move, hidden from GCC: it would keep one a row, and has no registers for 32.
+        const T* low = Whole ? a + from : nullptr;
         HONE_UNROLL
         for (int i = 0; i < Groups; ++i) {
-            const index_t at = i * group_step + p;
-            typename R::type a;
-            if constexpr (lanes == 16) a = R::join(first[0] + at, first[1] + at, first[2] + at, first[3] + at);
-            else a = R::join(first[0] + at, first[1] + at);
-            s[i] = R::fma(R::template spread<0>(a), b0, s[i]);
-            s[i] = R::fma(R::template spread<1>(a), b1, s[i]);
-            s[i] = R::fma(R::template spread<2>(a), b2, s[i]);
-            s[i] = R::fma(R::template spread<3>(a), b3, s[i]);
+            HONE_UNROLL
+            for (int q = 0; q < steps; q += half) {
+                const T* high = Whole ? low + half * a_row : nullptr;
+                asm("" : "+r"(low), "+r"(high), "+r"(row));
+                HONE_UNROLL
+                for (int j = 0; j < half; ++j) {
+                    if constexpr (Whole) x[i][q + j] = R::halves(low + j * a_row, high + j * a_row);
+                    else x[i][q + j] = R::halves(row[2 * q + j] + from, row[2 * q + half + j] + from);
+                }
+                if constexpr (Whole) low = high + half * a_row;
+            }
+            R::turn(x[i]);
         }
-    }
-    for (; p < g.k; ++p, b += g.b_step) {
-        const typename R::type x = R::repeat(b);
-        for (int i = 0; i < Groups; ++i) {
-            T each[std::size_t{lanes}];
-            for (int l = 0; l < lanes; ++l) each[l] = first[l / 4][i * group_step + p];
-            s[i] = R::fma(R::load(each), x, s[i]);
+        if (from < p) {
+            T kept[std::size_t{Groups}][std::size_t{steps}][std::size_t{lanes}];
+            for (int i = 0; i < Groups; ++i) {
+                HONE_UNROLL
+                for (int u = 0; u < steps; ++u) R::store(kept[i][u], x[i][u]);
+            }
+            for (index_t u = p - from; u < steps; ++u, b += g.b_step) {
+                HONE_UNROLL
+                for (int i = 0; i < Groups; ++i) {
+                    HONE_UNROLL
+                    for (int j = 0; j < Cols; ++j) s[i][j] = R::fma(R::load(kept[i][u]), R::set(b[j]), s[i][j]);
+                }
+            }
+            break;
+        }
+        HONE_UNROLL
+        for (int u = 0; u < steps; ++u, b += g.b_step) {
+            HONE_UNROLL
+            for (int j = 0; j < Cols; ++j) {
+                const typename R::type y = R::set(b[j]);
+                HONE_UNROLL
+                for (int i = 0; i < Groups; ++i) s[i][j] = R::fma(x[i][u], y, s[i][j]);
+            }
         }
     }
     HONE_UNROLL
-    for (int i = 0; i < Groups; ++i) R::store(out + lanes * i, s[i]);
+    for (int j = 0; j < Cols; ++j) {
+        HONE_UNROLL
+        for (int i = 0; i < Groups; ++i) R::store(out + j * narrow_rows_at_once + i * lanes, s[i][j]);
+    }
+}
+
+// Whole groups of rows from row i on; returns the first that is left.
+template <class T, int Groups, int Cols>
+HONE_INLINE index_t narrow_groups(const narrow_tile<T>& g, index_t i) {
+    constexpr int rows = Groups * reg<T>::lanes();
+    for (; i + rows <= g.rows; i += rows) narrow_rows<T, Groups, Cols, true>(g, g.a + i * g.a_row, nullptr, g.out + i);
+    return i;
 }
 
 template <class T>
 HONE_NOINLINE void narrow_micro(const narrow_tile<T>& g) {
-    const T* a = g.a;
-    T* out = g.out;
-    index_t left = g.rows;
-    constexpr index_t per = reg<T>::lanes() / 4;                           // rows of a register
-    // Rows a multiple of 4 KiB apart share one set of L1, which holds 8 or 12 of them: of 32 each line would come four times.
-    const bool few_at_once = g.a_row % static_cast<index_t>(4096 / sizeof(T)) == 0;
-    while (left >= 8 && (few_at_once || left >= 8 * per)) {
-        const T* const first[4] = {a, a + g.a_row, a + 2 * g.a_row, a + 3 * g.a_row};
-        const index_t rows = few_at_once ? 8 : 8 * per;
-        if (few_at_once) narrow_rows<T, 8 / per>(g, first, per * g.a_row, out);
-        else narrow_rows<T, 8>(g, first, per * g.a_row, out);
-        left -= rows;
-        a += rows * g.a_row;
-        out += rows * 4;
-    }
-    for (; left > 0; left -= per, a += per * g.a_row, out += 4 * per) {
-        const T* first[4];  // rows beyond the last are the last
-        for (index_t i = 0; i < 4; ++i) first[i] = a + (i < left ? i : left - 1) * g.a_row;
-        const T* const fixed[4] = {first[0], first[1], first[2], first[3]};
-        narrow_rows<T, 1>(g, fixed, 0, out);
+    constexpr int lanes = reg<T>::lanes();
+    // One column is one chain a group, four of which hide its latency; but rows whole pages apart share a set of L1, and of 64
+    // each line would come from L2 twice.
+    const bool aliases = g.a_row % static_cast<index_t>(4096 / sizeof(T)) == 0;
+    index_t i = g.cols != 1 ? 0 : aliases ? narrow_groups<T, 1, 1>(g, 0) : narrow_groups<T, 4, 1>(g, 0);
+    i = g.cols <= 3 ? narrow_groups<T, 2, 3>(g, i) : narrow_groups<T, 2, 4>(g, i);
+    for (; i < g.rows; i += lanes) {
+        const T* row[std::size_t{lanes}];                                  // rows beyond the last are the last
+        for (int l = 0; l < lanes; ++l) row[l] = g.a + least(i + l, g.rows - 1) * g.a_row;
+        narrow_rows<T, 1, 4, false>(g, nullptr, row, g.out + i);
     }
 }

@@ -85,9 +85,11 @@ struct narrow_tile {
     index_t a_row = 0;                  // elements from one row to the next; a row is contiguous
     const T* b = nullptr;               // 4 elements a step, zeros where there are fewer columns
     index_t b_step = 0;
-    T* out = nullptr;                   // (round_up(rows, 4), 4) dense
-    index_t rows = 0, k = 0;
+    T* out = nullptr;                   // (4, narrow_rows_at_once): a row for each column
+    index_t rows = 0, k = 0;            // rows at most narrow_rows_at_once
+    int cols = 4;                       // of B: 1 to 4
 };
+inline constexpr index_t narrow_rows_at_once = 128;
 
 template <class T>
 using narrow_fn = void (*)(const narrow_tile<T>&);

@@ -123,7 +123,6 @@ inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride
 // Tiles that a column walk leaves in the tile buffer for one epilogue pass after the other: enough to enter the kernel rarely.
 inline constexpr index_t tile_group = 4;
 
-inline constexpr index_t narrow_rows_at_once = 128;
 
 // Rows of C that dots can be of, at most max_mr, and columns; dots of each that wait for one epilogue pass: of columns of
 // 16 KiB these are four streams of half a MiB.
@@ -421,9 +420,8 @@ inline void gemm_rank_task(const gemm_job<T>& g, range rows, range cols, std::by
     t.a_row = g.a_row_stride;
     t.b_row = g.b_row_stride;
     t.b_panel = kn.panel;
-    const T* b = g.b + cols.begin;
+    const T* b = g.packed ? g.packed + cols.begin * g.k : g.b + cols.begin;
     if (g.packed) {
-        b = g.packed + cols.begin * g.k;
         t.b_row = kn.panel;
         t.b_panel = kn.panel * g.k;
     } else if (g.way == gemm_way::few_steps) {
@@ -458,12 +456,14 @@ inline void gemm_narrow_task(const gemm_job<T>& g, range rows, range cols, std::
     const index_t m = rows.end - rows.begin, n = cols.end - cols.begin, wide = swap ? n : m, few = swap ? m : n;
     const index_t bytes = round_up(4 * g.k * static_cast<index_t>(sizeof(T)), 64);
     T* quads = reinterpret_cast<T*>(scratch);                                           // (k, 4)
-    T* tile = reinterpret_cast<T*>(scratch + bytes);                                    // (narrow_rows_at_once, 4)
-    T* turned = tile + narrow_rows_at_once * 4;                                         // (4, narrow_rows_at_once)
+    T* sums = reinterpret_cast<T*>(scratch + bytes);                                    // (4, narrow_rows_at_once)
+    T* turned = sums + narrow_rows_at_once * 4;                                         // (narrow_rows_at_once, 4)
     narrow_tile<T> t;
     t.k = g.k;
     t.b = quads;
     t.b_step = 4;
+    t.cols = static_cast<int>(few);
+    t.out = sums;
     const T* a = g.a + rows.begin * g.a_row_stride;
     if (!swap && g.packed) {
         t.b = g.packed;
@@ -478,22 +478,19 @@ inline void gemm_narrow_task(const gemm_job<T>& g, range rows, range cols, std::
     for (index_t at = 0; at < wide; at += narrow_rows_at_once) {
         t.rows = least(narrow_rows_at_once, wide - at);
         t.a = first + at * t.a_row;
-        t.out = tile;
         g.kernel->narrow(t);
         if (swap) {
-            for (index_t j = 0; j < few; ++j) {
-                for (index_t i = 0; i < t.rows; ++i) turned[j * narrow_rows_at_once + i] = tile[4 * i + j];
-            }
-            gemm_finish(g, rows.begin, static_cast<int>(few), cols.begin + at, t.rows, turned, narrow_rows_at_once);
-        } else if (g.plain) {
-            T* c = reinterpret_cast<T*>(g.c) + (rows.begin + at) * g.c_row_stride + cols.begin;
-            for (index_t i = 0; i < t.rows; ++i, c += g.c_row_stride) {
-                for (index_t j = 0; j < few; ++j) c[j] = tile[4 * i + j];
-            }
-        } else {
-            for (index_t i = 0; i < t.rows; i += max_mr) {
-                gemm_finish(g, rows.begin + at + i, static_cast<int>(least(max_mr, t.rows - i)), cols.begin, few, tile + 4 * i, 4);
-            }
+            gemm_finish(g, rows.begin, static_cast<int>(few), cols.begin + at, t.rows, sums, narrow_rows_at_once);
+            continue;
+        }
+        T* c = g.plain ? reinterpret_cast<T*>(g.c) + (rows.begin + at) * g.c_row_stride + cols.begin : turned;
+        const index_t c_row = g.plain ? g.c_row_stride : 4;
+        for (index_t i = 0; i < t.rows; ++i, c += c_row) {
+            for (index_t j = 0; j < few; ++j) c[j] = sums[j * narrow_rows_at_once + i];
+        }
+        if (g.plain) continue;
+        for (index_t i = 0; i < t.rows; i += max_mr) {
+            gemm_finish(g, rows.begin + at + i, static_cast<int>(least(max_mr, t.rows - i)), cols.begin, few, turned + 4 * i, 4);
         }
     }
 }

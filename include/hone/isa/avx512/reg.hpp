@@ -29,12 +29,17 @@ struct reg<float> {
     static HONE_INLINE type set(float x) { return type{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
     static HONE_INLINE type load(const float* p) { return *reinterpret_cast<const anywhere*>(p); }
     static HONE_INLINE void store(float* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
-    // Four times four elements: the same four; one four after the other; of each four the element U. Vector types would say it,
-    // but GCC 12 goes through memory for what widens.
-    static HONE_INLINE type repeat(const float* p) { return merge(type{}, p, 0xffff); }
-    static HONE_INLINE type join(const float* p, const float* q, const float* r, const float* s) {
-        return merge(merge(merge(repeat(p), q, 0x00f0), r, 0x0f00), s, 0xf000);
+    // Eight elements and eight others. Vector types would say it, but GCC 12 goes through memory for what widens.
+    static HONE_INLINE type halves(const float* p, const float* q) {
+        const x86::f32x8 low = *reinterpret_cast<const x86::f32x8_anywhere*>(p), high = *reinterpret_cast<const x86::f32x8_anywhere*>(q);
+#if HONE_CLANG
+        return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+#else
+        const type both = __builtin_ia32_ps512_256ps(low);
+        return __builtin_ia32_insertf32x8_mask(both, high, 1, both, static_cast<tail>(-1));
+#endif
     }
+    // Four times four elements: each four from memory where its lanes are on.
     static HONE_INLINE type merge(type v, const float* p, int lanes) {
         const x86::f32x4 four = *reinterpret_cast<const x86::f32x4_anywhere*>(p);
 #if HONE_CLANG
@@ -42,6 +47,26 @@ struct reg<float> {
 #else
         return __builtin_ia32_broadcastf32x4_512(four, v, static_cast<tail>(lanes));
 #endif
+    }
+    // From eight steps of 16 rows, x[q] halves of rows q / 4 * 4 + q and 4 further, to 16 rows of eight steps, in 24 shuffles.
+    static HONE_INLINE void turn(type (&x)[8]) {
+        HONE_UNROLL
+        for (int i = 0; i < 8; i += 4) {
+            const type a = __builtin_shufflevector(x[i], x[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+            const type b = __builtin_shufflevector(x[i], x[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+            const type c = __builtin_shufflevector(x[i + 2], x[i + 3], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+            const type d = __builtin_shufflevector(x[i + 2], x[i + 3], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+            x[i] = __builtin_shufflevector(a, c, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            x[i + 1] = __builtin_shufflevector(a, c, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+            x[i + 2] = __builtin_shufflevector(b, d, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            x[i + 3] = __builtin_shufflevector(b, d, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+        HONE_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const type low = x[i], high = x[i + 4];
+            x[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+            x[i + 4] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        }
     }
     template <int U>
     static HONE_INLINE type spread(type v) {
@@ -84,9 +109,16 @@ struct reg<double> {
     static HONE_INLINE type set(double x) { return type{x, x, x, x, x, x, x, x}; }
     static HONE_INLINE type load(const double* p) { return *reinterpret_cast<const anywhere*>(p); }
     static HONE_INLINE void store(double* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
-    // Twice four elements, as of floats.
-    static HONE_INLINE type repeat(const double* p) { return merge(type{}, p, 0xff); }
-    static HONE_INLINE type join(const double* p, const double* q) { return merge(repeat(p), q, 0xf0); }
+    // As of floats.
+    static HONE_INLINE type halves(const double* p, const double* q) {
+        const x86::f64x4 low = *reinterpret_cast<const x86::f64x4_anywhere*>(p), high = *reinterpret_cast<const x86::f64x4_anywhere*>(q);
+#if HONE_CLANG
+        return _mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1);
+#else
+        const type both = __builtin_ia32_pd512_256pd(low);
+        return __builtin_ia32_insertf64x4_mask(both, high, 1, both, static_cast<tail>(-1));
+#endif
+    }
     static HONE_INLINE type merge(type v, const double* p, int lanes) {
         const x86::f64x4 four = *reinterpret_cast<const x86::f64x4_anywhere*>(p);
 #if HONE_CLANG
@@ -94,6 +126,17 @@ struct reg<double> {
 #else
         return __builtin_ia32_broadcastf64x4_512(four, v, static_cast<tail>(lanes));
 #endif
+    }
+    // From four steps of 8 rows to 8 rows of four steps, in eight shuffles.
+    static HONE_INLINE void turn(type (&x)[4]) {
+        const type a = __builtin_shufflevector(x[0], x[1], 0, 8, 2, 10, 4, 12, 6, 14);
+        const type b = __builtin_shufflevector(x[0], x[1], 1, 9, 3, 11, 5, 13, 7, 15);
+        const type c = __builtin_shufflevector(x[2], x[3], 0, 8, 2, 10, 4, 12, 6, 14);
+        const type d = __builtin_shufflevector(x[2], x[3], 1, 9, 3, 11, 5, 13, 7, 15);
+        x[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5, 8, 9, 12, 13);
+        x[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5, 8, 9, 12, 13);
+        x[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7, 10, 11, 14, 15);
+        x[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7, 10, 11, 14, 15);
     }
     template <int U>
     static HONE_INLINE type spread(type v) {
