@@ -84,6 +84,10 @@ struct reg<float> {
         return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<short>(-1), 4);  // 4: MXCSR's rounding
     }
 #endif
+    // Adds x times the lanes of p that are on, in one instruction: compilers load them apart, or all of them.
+    static HONE_INLINE void fma_part(type x, const float* p, tail t, type& c) {
+        asm("vfmadd231ps %2, %1, %0%{%3%}" : "+v"(c) : "v"(x), "m"(*reinterpret_cast<const anywhere*>(p)), "Yk"(t));
+    }
     // Keeps a value in a register: GCC would rather load B once more for every row of a small tile.
     static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
     // Of all lanes: halves are added until one is left.
@@ -154,6 +158,9 @@ struct reg<double> {
         return __builtin_ia32_vfmaddpd512_mask(a, b, c, static_cast<tail>(0xff), 4);  // 4: MXCSR's rounding
     }
 #endif
+    static HONE_INLINE void fma_part(type x, const double* p, tail t, type& c) {
+        asm("vfmadd231pd %2, %1, %0%{%3%}" : "+v"(c) : "v"(x), "m"(*reinterpret_cast<const anywhere*>(p)), "Yk"(t));
+    }
     static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
     static HONE_INLINE double sum(type v) {
         const x86::f64x4 half = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
