@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -30,8 +31,8 @@ public:
     aligned_buffer() = default;
     HONE_INLINE explicit aligned_buffer(std::size_t bytes) {
         const std::size_t unit = HONE_LINUX && bytes >= detail::huge_page / 4 ? detail::huge_page : buffer_alignment;
+        if (bytes == 0 || bytes > PTRDIFF_MAX - unit) return;  // no object is larger
         const std::size_t rounded = (bytes + unit - 1) / unit * unit;
-        if (bytes == 0 || rounded < bytes) return;
         data_ = static_cast<std::byte*>(std::aligned_alloc(unit, rounded));
         size_ = data_ ? bytes : 0;
 #if HONE_LINUX
