@@ -168,7 +168,7 @@ struct batched_decision {
     int workers = 1;
     bool stacked = false;                   // one below the other: one taller product
     bool packs_once = false;                // B is one for all, and is copied once
-    const gemm_kernel<T>* small = nullptr;  // not null: what runs products that need no plan
+    const kernel_list<T>* small = nullptr;  // not null: what runs products that need no plan
 };
 
 // Parts of the scratch of a run, in bytes, in the order they lie there.
@@ -228,10 +228,10 @@ inline status decide_batched(batched_decision<T>& d, const batched_desc& desc, c
         item.m = all_rows;
         item.dynamic_m = true;
     } else if (small_ones_of<T>(p, e, item)) {
-        d.small = &gemm_kernels<T>(resolve_isa(p.isa)).small(item.n);
+        d.small = &gemm_kernels<T>(resolve_isa(p.isa));
         if (!packable) {
             d.item.desc = item;
-            d.item.kernel = *d.small;
+            d.item.kernel = d.small->small(item.n);
             return {};
         }
     }
@@ -437,8 +437,10 @@ inline status run_batched(const batched_decision<T>& d, const operand_batch<cons
         right = memory_of_b;
     }
     const index_t total = grid.work * count;
-    const bool fetch = d.small && b && fetches_next(this_machine().cache, *d.small, c.cols,
+    const bool fetch = d.small && b && fetches_next(this_machine().cache, d.small->row[0], c.cols,
                                                     a.scattered() || b->scattered(), bytes_of_all(a, *b, c));
+    // Fetching takes a pass over the columns for each operand of the next product.
+    const gemm_kernel<T>& small = d.small == nullptr ? d.item.kernel : fetch ? d.small->row[0] : d.small->small(c.cols);
     auto task = [&](index_t t) {
         gemm_job<T> job = job_of<T>(d.item, nullptr, right, panels, first_c, epilogue);
         std::byte* scratch = *memory + layout.order + layout.panels + t * layout.each;
@@ -451,7 +453,7 @@ inline status run_batched(const batched_decision<T>& d, const operand_batch<cons
                     const bool ask = fetch && i + 1 < count;
                     const T* next_a = ask && a.step != 0 ? a.at(i + 1) : nullptr;
                     const T* next_b = ask && b->step != 0 ? b->at(i + 1) : nullptr;
-                    run_small(*d.small, a[i], (*b)[i], c[i], next_a, next_b);
+                    run_small(small, a[i], (*b)[i], c[i], next_a, next_b);
                     continue;
                 }
             }
