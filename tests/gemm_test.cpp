@@ -891,6 +891,29 @@ TEST_CASE("policies fixed at compile time, with tiles that are not registered") 
 #endif
 }
 
+TEST_CASE("a plan runs small products as gemm() does, where nothing asks for more") {
+    const index_t m = 23, n = 45, k = 31;
+    std::vector<float> a(23 * 31), b(31 * 45), want(23 * 45), got(want), other(want);
+    test::random_source source(31);
+    for (float& x : a) x = source.value();
+    for (float& x : b) x = source.value();
+    const auto va = hone::row_major<const float>(a.data(), m, k), vb = hone::row_major<const float>(b.data(), k, n);
+    const auto small = hone::plan({.m = m, .n = n, .k = k});
+    const auto general = hone::plan({.m = m, .n = n, .k = k}, {.block = {.kc = 16}});
+    REQUIRE((small.status() == hone::status{} && general.status() == hone::status{}));
+    const bool fits = hone::detail::fits_small(small->d_.kernel, n);
+    CHECK(std::string_view(small->explain().kernel) == (fits ? "gemm of small operands" : "gemm"));
+    CHECK(std::string_view(small->explain(true).kernel) == "gemm");
+    CHECK(std::string_view(general->explain().kernel) == "gemm");
+    CHECK(std::string_view(hone::plan({.m = 65, .n = n, .k = k})->explain().kernel) == "gemm");
+    CHECK(std::string_view(hone::plan({.m = m, .n = n, .k = k, .beta = 1})->explain().kernel) == "gemm");
+    REQUIRE(hone::gemm(va, vb, hone::row_major(want.data(), m, n)) == hone::status{});
+    REQUIRE(small->run(va, vb, hone::row_major(got.data(), m, n)) == hone::status{});
+    REQUIRE(general->run(va, vb, hone::row_major(other.data(), m, n)) == hone::status{});
+    CHECK(got == want);
+    CHECK((got == other || !test::reproducible(hone::active_isa())));
+}
+
 TEST_CASE("explain() says what was decided and why") {
     const auto plan = hone::plan({.m = 400, .n = 200, .k = 300});
     REQUIRE(plan.status() == hone::status{});

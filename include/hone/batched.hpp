@@ -188,20 +188,13 @@ HONE_INLINE constexpr bool stacks(index_t rows, const strides& s, index_t step) 
     return step != strides::unset && (rows == 1 || step == product_of(rows, s.row));
 }
 
-// Whether a policy leaves open what products without a plan do not have: tile, blocks and packing.
-HONE_INLINE constexpr bool leaves_open(const policy& p) {
-    return p.tile == tile{} && p.block == blocking{} && p.packing == packing::dynamic;
-}
-
 HONE_FOR_SIZE_BEGIN
 
 // Whether products of this description need no plan.
 template <class T>
 inline bool small_ones_of(const policy& p, const epilogue_traits& e, const gemm_desc& g) {
     if (!leaves_open(p) || !e.plain || g.alpha != 1 || g.beta != 0 || !check_isa(p.isa).ok()) return false;
-    const matrix_view<const T> a{nullptr, g.m, g.k, g.a.row, g.a.col}, b{nullptr, g.k, g.n, g.b.row, g.b.col};
-    const matrix_view<T> c{nullptr, g.m, g.n, g.c.row, g.c.col};
-    return is_small(a, b, c) && fits_small(gemm_kernels<T>(resolve_isa(p.isa)).row[0], g.n);
+    return is_small<T>(g) && fits_small(gemm_kernels<T>(resolve_isa(p.isa)).row[0], g.n);
 }
 
 // packable: what products with packed weights need is decided, too.

@@ -103,6 +103,7 @@ struct gemm_decision {
     const relaxed_kernels<T>* relaxed = nullptr;
     gemm_task_fn<T> relaxed_task = nullptr;
     bool pack_a = false, b_in_place = false, plain_stages = false, sums_in_c = false;
+    bool small = false;                // small ones run without a description of their tiles
     bool tile_from_policy = false, block_from_policy = false, isa_from_policy = false;
     finish_fn<T> finish = nullptr;
 };
@@ -117,6 +118,38 @@ inline constexpr strides dense(strides s, index_t cols) { return s == strides{} 
 template <class T>
 HONE_INLINE bool forms_product(const gemm_desc& g) {
     return g.k > 0 && static_cast<T>(g.alpha) != T(0);
+}
+
+// Whether a policy leaves open what products without a plan do not have: tile, blocks and packing.
+HONE_INLINE constexpr bool leaves_open(const policy& p) {
+    return p.tile == tile{} && p.block == blocking{} && p.packing == packing::dynamic;
+}
+
+// Products so small that planning them takes as long as computing them: row-major operands of at most small_extent rows,
+// columns and steps, no stage.
+inline constexpr index_t small_extent = 64;
+
+template <class T>
+HONE_INLINE bool is_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
+    const auto m = static_cast<std::uint64_t>(c.rows), n = static_cast<std::uint64_t>(c.cols), k = static_cast<std::uint64_t>(a.cols);
+    if (m - 1 >= small_extent || n - 1 >= small_extent || k - 1 >= small_extent) return false;
+    if (a.rows != c.rows || b.rows != a.cols || b.cols != c.cols) return false;
+    if (a.col_stride != 1 || b.col_stride != 1 || c.col_stride != 1) return false;
+    constexpr index_t far_apart = index_t{1} << 48;
+    if (a.row_stride < a.cols || b.row_stride < b.cols || c.row_stride < c.cols) return false;
+    return (a.row_stride | b.row_stride | c.row_stride) < far_apart;
+}
+
+template <class T>
+HONE_INLINE bool is_small(const gemm_desc& g) {
+    const matrix_view<const T> a{nullptr, g.m, g.k, g.a.row, g.a.col}, b{nullptr, g.k, g.n, g.b.row, g.b.col};
+    return is_small(a, b, matrix_view<T>{nullptr, g.m, g.n, g.c.row, g.c.col});
+}
+
+// Whether a kernel's registers fit the columns of a small product.
+template <class T>
+HONE_INLINE bool fits_small(const gemm_kernel<T>& kn, index_t n) {
+    return (kn.tiny[0] && n <= 2 * kn.lanes) || kn.masked || n % kn.lanes == 0;
 }
 
 HONE_FOR_SIZE_BEGIN
@@ -219,6 +252,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     }
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
+    d.small = leaves_open(p) && d.plain_stages && !d.relaxed && is_small<T>(desc) && fits_small(kn, desc.n);
     d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && d.kc < desc.k;
     d.workers = concurrency < 1 ? 1 : concurrency < max_workers ? concurrency : max_workers;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
@@ -303,7 +337,7 @@ inline explanation explain_gemm(const gemm_decision<T>& d, bool packed) {
     constexpr const char* ways[] = {"gemm",                "gemm by rank updates", "gemm of few steps", "gemm of few columns",
                                     "gemm of few columns", "gemm by dots",         "gemm by dots",      "gemm by split sums"};
     const gemm_way way = way_of(d, packed);
-    e.kernel = ways[static_cast<int>(way)];
+    e.kernel = d.small && !packed ? "gemm of small operands" : ways[static_cast<int>(way)];
     e.element = name(dtype_of<T>).data();
     e.isa = d.kernel.isa;
     e.tile = {d.kernel.mr, d.kernel.nr};
@@ -458,12 +492,42 @@ HONE_INLINE gemm_job<T> job_of(const gemm_decision<T>& d, const T* a, const T* b
     return job;
 }
 
+// Runs one that fits and lies apart. next_a and next_b as gemm_small_task() has them.
+template <class T>
+HONE_INLINE void run_small(const gemm_kernel<T>& kn, const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c,
+                           const T* next_a = nullptr, const T* next_b = nullptr) {
+    if (kn.tiny[0] && c.cols <= 2 * kn.lanes) {
+        const int over = static_cast<int>(c.cols) - kn.lanes;
+        kn.tiny[over > 0](a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride, c.rows, a.cols, over > 0 ? over : over + kn.lanes);
+    } else {
+        gemm_small_task(kn, c.rows, c.cols, a.cols, a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride, next_a,
+                        next_b);
+    }
+}
+
+// Whether the memory of one is there, and C plainly apart from A and B.
+template <class T>
+HONE_INLINE bool apart_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
+    const auto begin = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+    const std::uintptr_t a0 = begin(a.data), b0 = begin(b.data), c0 = begin(c.data);
+    if (a0 == 0 || b0 == 0 || c0 == 0 || ((a0 | b0 | c0) % alignof(T)) != 0) return false;
+    const auto span = [](const auto& v) { return static_cast<std::uintptr_t>((v.rows - 1) * v.row_stride + v.cols) * sizeof(T); };
+    const std::uintptr_t c1 = c0 + span(c);
+    return (a0 >= c1 || c0 >= a0 + span(a)) && (b0 >= c1 || c0 >= b0 + span(b));
+}
+
 // Checks everything that needs the pointers, then runs. b is null where packed is given.
 template <bool MayThrow, class T, class C>
 inline status run_gemm(const gemm_decision<T>& d, const matrix_view<const T>& a, const matrix_view<const T>* b, const packed_view* packed,
                        const matrix_view<C>& c, const void* epilogue, const context& ctx) {
     if (status s = check_shapes(d, a, b, c); !s.ok()) return s;
     if (c.rows == 0 || c.cols == 0) return {};
+    if constexpr (std::is_same_v<T, C>) {
+        if (d.small && b && ctx.scratch.empty() && is_small(a, *b, c) && apart_small(a, *b, c)) {
+            run_small(d.kernel, a, *b, c);
+            return {};
+        }
+    }
     if (status s = check_memory(d, a, b, packed, c); !s.ok()) return s;
 
     const parts p = parts_of(d, b == nullptr, ctx.executor.concurrency());
@@ -591,51 +655,6 @@ HONE_INLINE expected<gemm_plan<E, T>> plan(const gemm_desc& desc, const E& = ide
 }
 
 namespace detail::inline HONE_UNIT {
-
-// Products so small that planning them takes as long as computing them: row-major operands of at most small_extent rows,
-// columns and steps, no stage.
-inline constexpr index_t small_extent = 64;
-
-template <class T>
-HONE_INLINE bool is_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
-    const auto m = static_cast<std::uint64_t>(c.rows), n = static_cast<std::uint64_t>(c.cols), k = static_cast<std::uint64_t>(a.cols);
-    if (m - 1 >= small_extent || n - 1 >= small_extent || k - 1 >= small_extent) return false;
-    if (a.rows != c.rows || b.rows != a.cols || b.cols != c.cols) return false;
-    if (a.col_stride != 1 || b.col_stride != 1 || c.col_stride != 1) return false;
-    constexpr index_t far_apart = index_t{1} << 48;
-    if (a.row_stride < a.cols || b.row_stride < b.cols || c.row_stride < c.cols) return false;
-    return (a.row_stride | b.row_stride | c.row_stride) < far_apart;
-}
-
-// Whether a kernel's registers fit the columns of one.
-template <class T>
-HONE_INLINE bool fits_small(const gemm_kernel<T>& kn, index_t n) {
-    return (kn.tiny[0] && n <= 2 * kn.lanes) || kn.masked || n % kn.lanes == 0;
-}
-
-// Runs one that fits and lies apart. next_a and next_b as gemm_small_task() has them.
-template <class T>
-HONE_INLINE void run_small(const gemm_kernel<T>& kn, const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c,
-                           const T* next_a = nullptr, const T* next_b = nullptr) {
-    if (kn.tiny[0] && c.cols <= 2 * kn.lanes) {
-        const int over = static_cast<int>(c.cols) - kn.lanes;
-        kn.tiny[over > 0](a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride, c.rows, a.cols, over > 0 ? over : over + kn.lanes);
-    } else {
-        gemm_small_task(kn, c.rows, c.cols, a.cols, a.data, a.row_stride, b.data, b.row_stride, c.data, c.row_stride, next_a,
-                        next_b);
-    }
-}
-
-// Whether the memory of one is there, and C plainly apart from A and B.
-template <class T>
-HONE_INLINE bool apart_small(const matrix_view<const T>& a, const matrix_view<const T>& b, const matrix_view<T>& c) {
-    const auto begin = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-    const std::uintptr_t a0 = begin(a.data), b0 = begin(b.data), c0 = begin(c.data);
-    if (a0 == 0 || b0 == 0 || c0 == 0 || ((a0 | b0 | c0) % alignof(T)) != 0) return false;
-    const auto span = [](const auto& v) { return static_cast<std::uintptr_t>((v.rows - 1) * v.row_stride + v.cols) * sizeof(T); };
-    const std::uintptr_t c1 = c0 + span(c);
-    return (a0 >= c1 || c0 >= a0 + span(a)) && (b0 >= c1 || c0 >= b0 + span(b));
-}
 
 // Answers false, having done nothing, where the general way has to decide or to complain.
 template <class T>
