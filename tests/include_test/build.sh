@@ -23,6 +23,7 @@ case $("${compiler[0]}" -dumpmachine) in
 esac
 clang=$("${compiler[@]}" -x c++ -dM -E /dev/null | awk '$2 == "__clang_major__" { print $3 }')
 case ${clang:-gcc}-$("${compiler[0]}" -dumpmachine) in
+    gcc-x86_64-*) sets+=("-O2 -masm=intel") ;;&  # under Clang its own <cpuid.h> does not compile so
     gcc-*) second+=("-O2 -ffast-math") ;;&
     gcc-x86_64-*) second+=("-O3 -ffast-math -march=haswell") ;;
     1[4-8]-x86_64-*) second+=("-O2 -ffast-math -DHONE_TEST_WITHOUT_SCALAR" "-O3 -ffast-math -march=haswell") ;;

@@ -86,7 +86,7 @@ struct reg<float> {
 #endif
     // Adds x times the lanes of p that are on, in one instruction: compilers load them apart, or all of them.
     static HONE_INLINE void fma_part(type x, const float* p, tail t, type& c) {
-        asm("vfmadd231ps %2, %1, %0%{%3%}" : "+v"(c) : "v"(x), "m"(*reinterpret_cast<const anywhere*>(p)), "Yk"(t));
+        asm("vfmadd231ps {%2, %1, %0%{%3%}|%0%{%3%}, %1, %2}" : "+v"(c) : "v"(x), "m"(*reinterpret_cast<const anywhere*>(p)), "Yk"(t));
     }
     // Keeps a value in a register: GCC would rather load B once more for every row of a small tile.
     static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
@@ -159,7 +159,7 @@ struct reg<double> {
     }
 #endif
     static HONE_INLINE void fma_part(type x, const double* p, tail t, type& c) {
-        asm("vfmadd231pd %2, %1, %0%{%3%}" : "+v"(c) : "v"(x), "m"(*reinterpret_cast<const anywhere*>(p)), "Yk"(t));
+        asm("vfmadd231pd {%2, %1, %0%{%3%}|%0%{%3%}, %1, %2}" : "+v"(c) : "v"(x), "m"(*reinterpret_cast<const anywhere*>(p)), "Yk"(t));
     }
     static HONE_INLINE void pin(type& v) { asm("" : "+v"(v)); }
     static HONE_INLINE double sum(type v) {
