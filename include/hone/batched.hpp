@@ -190,13 +190,6 @@ HONE_INLINE constexpr bool stacks(index_t rows, const strides& s, index_t step) 
 
 HONE_FOR_SIZE_BEGIN
 
-// Whether products of this description need no plan.
-template <class T>
-inline bool small_ones_of(const policy& p, const epilogue_traits& e, const gemm_desc& g) {
-    if (!leaves_open(p) || !e.plain || g.alpha != 1 || g.beta != 0 || !check_isa(p.isa).ok()) return false;
-    return is_small<T>(g) && fits_small(gemm_kernels<T>(resolve_isa(p.isa)).row[0], g.n);
-}
-
 // packable: what products with packed weights need is decided, too.
 template <class T>
 inline status decide_batched(batched_decision<T>& d, const batched_desc& desc, const policy& p,
@@ -220,7 +213,7 @@ inline status decide_batched(batched_decision<T>& d, const batched_desc& desc, c
         if (item.m == 1) item.a.row = desc.a, item.c.row = desc.c;
         item.m = all_rows;
         item.dynamic_m = true;
-    } else if (small_ones_of<T>(p, e, item)) {
+    } else if (check_isa(p.isa).ok() && needs_no_plan(p, e, item, gemm_kernels<T>(resolve_isa(p.isa)).row[0])) {
         d.small = &gemm_kernels<T>(resolve_isa(p.isa));
         if (!packable) {
             d.item.desc = item;

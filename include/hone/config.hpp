@@ -106,10 +106,10 @@
 
 // Around the register tiles, which are written as they are to be compiled: what GCC's global passes look for is not there,
 // and a third of a tile's compilation is spent on looking. -O3 would split the loops over k and unroll those that set up
-// pointers: half more instructions, and 0.5 to 1.5 % slower.
+// pointers: half more instructions, and 0.5 to 1.5 % slower. Behind "O2" the region's own options are said again.
 #if !HONE_CLANG && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define HONE_TILES_BEGIN                                                                               \
-    HONE_PRAGMA(GCC push_options)                                                                      \
+#define HONE_TILES_BEGIN                                                                                    \
+    HONE_PRAGMA(GCC push_options)                                                                           \
     HONE_PRAGMA(GCC optimize("O2", HONE_STRICT_MATH, "no-schedule-insns", "no-tree-vrp", "no-thread-jumps", \
                              "no-gcse", "no-tree-dominator-opts", "no-tree-pre"))
 #define HONE_TILES_END HONE_PRAGMA(GCC pop_options)

@@ -154,6 +154,12 @@ HONE_INLINE bool fits_small(const gemm_kernel<T>& kn, index_t n) {
 
 HONE_FOR_SIZE_BEGIN
 
+// Whether products of this description run as small ones do where kernel kn is theirs.
+template <class T>
+inline bool needs_no_plan(const policy& p, const epilogue_traits& e, const gemm_desc& g, const gemm_kernel<T>& kn) {
+    return leaves_open(p) && e.plain && g.alpha == 1 && g.beta == 0 && is_small<T>(g) && fits_small(kn, g.n);
+}
+
 template <class T>
 inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, const gemm_kernel<T>* fixed, finish_fn<T> finish,
                           const epilogue_traits& e, int concurrency, relax_fn<T> relax) {
@@ -225,8 +231,8 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     const bool want_a = p.packing == packing::a || p.packing == packing::both, want_b = p.packing == packing::b || p.packing == packing::both;
     d.pack_a = desc.a.col != 1 || want_a;
     const bool placeable = desc.b.col == 1 && !e.halves;
-    const bool pays = place_b(this_machine().cache, kn, desc.m, desc.n, desc.k, desc.b.row);
-    d.b_in_place = placeable && (p.packing == packing::dynamic ? pays : !want_b);
+    d.b_in_place = placeable && (p.packing == packing::dynamic
+                                     ? place_b(this_machine().cache, kn, desc.m, desc.n, desc.k, desc.b.row) : !want_b);
     if (p.packing != packing::dynamic) {
         constexpr auto a = static_cast<index_t>(packing::a), b = static_cast<index_t>(packing::b), both = static_cast<index_t>(packing::both);
         if (d.pack_a && !want_a) {
@@ -252,7 +258,7 @@ inline status decide_gemm(gemm_decision<T>& d, gemm_desc desc, const policy& p, 
     }
     d.finish = finish;
     d.plain_stages = e.plain && desc.c.col == 1 && desc.alpha == 1 && desc.beta == 0;
-    d.small = leaves_open(p) && d.plain_stages && !d.relaxed && is_small<T>(desc) && fits_small(kn, desc.n);
+    d.small = !d.relaxed && needs_no_plan(p, e, desc, kn);
     d.sums_in_c = desc.beta == 0 && !e.views_c && !e.halves && desc.c.col == 1 && e.c_size == size && d.kc < desc.k;
     d.workers = concurrency < 1 ? 1 : concurrency < max_workers ? concurrency : max_workers;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;

@@ -74,7 +74,7 @@ HONE_NOINLINE void gemm_micro(const micro_tile<T>& g) {
                     end = p + 4 < length ? p + 4 : length;
                 }
                 // One row waits for memory, and the fewer instructions a line takes, the more lines are under way at once: elements
-                // of B come with the multiply-add (1x4096x4096 packed 43 -> 53 GB/s, of 56 that a bare loop reads). Four steps an
+                // of B come with the multiply-add (1x4096x4096 packed 43 -> 55 GB/s, of 56 that a bare loop reads). Four steps an
                 // iteration are still fewer, and lose a quarter where B is in L2, whose prefetching follows an instruction's stride.
                 if constexpr (MR == 1 && every_height) {
                     for (; p < end; ++p, b += step) {

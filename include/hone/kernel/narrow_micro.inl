@@ -80,10 +80,9 @@ HONE_INLINE index_t narrow_groups(const narrow_tile<T>& g, index_t i) {
 template <class T>
 HONE_NOINLINE void narrow_micro(const narrow_tile<T>& g) {
     constexpr int lanes = reg<T>::lanes();
-    // One column is one chain a group, four of which hide its latency; but rows whole pages apart share a set of L1, and of 64
-    // each line would come from L2 twice.
-    const bool aliases = g.a_row % static_cast<index_t>(4096 / sizeof(T)) == 0;
-    index_t i = g.cols != 1 ? 0 : aliases ? narrow_groups<T, 1, 1>(g, 0) : narrow_groups<T, 4, 1>(g, 0);
+    // One column is one chain a group, four of which hide its latency; but of 64 rows that alias each line would come from L2
+    // twice.
+    index_t i = g.cols != 1 ? 0 : rows_alias<T>(g.a_row) ? narrow_groups<T, 1, 1>(g, 0) : narrow_groups<T, 4, 1>(g, 0);
     i = g.cols <= 3 ? narrow_groups<T, 2, 3>(g, i) : narrow_groups<T, 2, 4>(g, i);
     for (; i < g.rows; i += lanes) {
         const T* row[std::size_t{lanes}];                                  // rows beyond the last are the last

@@ -91,6 +91,13 @@ struct narrow_tile {
 };
 inline constexpr index_t narrow_rows_at_once = 128;
 
+// Whether rows this many elements apart lie whole pages of 4 KiB apart: they all fall into one set of L1, which holds 8 or 12
+// lines, and each takes an address translation of its own.
+template <class T>
+HONE_INLINE constexpr bool rows_alias(index_t stride) {
+    return stride % static_cast<index_t>(4096 / sizeof(T)) == 0;
+}
+
 template <class T>
 using narrow_fn = void (*)(const narrow_tile<T>&);
 

@@ -123,7 +123,6 @@ inline void pack_panels(const gemm_kernel<T>& kn, const T* b, index_t row_stride
 // Tiles that a column walk leaves in the tile buffer for one epilogue pass after the other: enough to enter the kernel rarely.
 inline constexpr index_t tile_group = 4;
 
-
 // Rows of C that dots can be of, at most max_mr, and columns; dots of each that wait for one epilogue pass: of columns of
 // 16 KiB these are four streams of half a MiB.
 inline constexpr index_t dot_rows = 16, dot_columns = 8, dots_at_once = 128;

@@ -70,14 +70,14 @@ inline blocking model_blocks(const machine::cache_info& c, int mr, int nr, index
 }
 
 // Whether B is read where it lies: packing writes all of B once and is repaid by the rows of A that then find it in order.
-// Rows of B a multiple of 4096 bytes apart all fall into one set of L1, a page of address translation each; of a B that
-// stays in L2 all the same, tiles of A notice nothing else. In place over packed, Zen 5: 256^3 1.015, 128^3 1.017, 127x129x131
-// 1.01, 384x384x64 1.009, 64x768x768 1.013; 512x512x128 0.992, 3136x256x64 0.99, 32x1024x1024 0.97, 96x2048x128 0.97.
+// Rows that alias repay a copy sooner; of another B that stays in L2 tiles of A notice little. In place over packed, Zen 5:
+// 256^3 1.015, 128^3 1.017, 127x129x131 1.01, 384x384x64 1.009, 64x768x768 1.013; 512x512x128 0.992, 3136x256x64 0.99,
+// 32x1024x1024 0.97, 96x2048x128 0.97.
 template <class T>
 HONE_INLINE bool place_b(const machine::cache_info& c, const gemm_kernel<T>& kn, index_t m, index_t n, index_t k, index_t row_stride) {
     if (!kn.masked && n < kn.panel) return false;
     const double bytes = static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(sizeof(T));
-    const bool aliases = k > 1 && row_stride % (4096 / static_cast<index_t>(sizeof(T))) == 0;
+    const bool aliases = k > 1 && rows_alias<T>(row_stride);
     if (bytes > static_cast<double>(c.l3.bytes) / 4 || (aliases && bytes > static_cast<double>(c.l2.bytes))) return m <= 24;
     return m <= (aliases ? 64 : bytes > static_cast<double>(c.l2.bytes) / 2 ? 96 : 384);
 }

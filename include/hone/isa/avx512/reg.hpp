@@ -39,15 +39,6 @@ struct reg<float> {
         return __builtin_ia32_insertf32x8_mask(both, high, 1, both, static_cast<tail>(-1));
 #endif
     }
-    // Four times four elements: each four from memory where its lanes are on.
-    static HONE_INLINE type merge(type v, const float* p, int lanes) {
-        const x86::f32x4 four = *reinterpret_cast<const x86::f32x4_anywhere*>(p);
-#if HONE_CLANG
-        return _mm512_mask_broadcast_f32x4(v, static_cast<tail>(lanes), four);
-#else
-        return __builtin_ia32_broadcastf32x4_512(four, v, static_cast<tail>(lanes));
-#endif
-    }
     // From eight steps of 16 rows, x[q] halves of rows q / 4 * 4 + q and 4 further, to 16 rows of eight steps, in 24 shuffles.
     static HONE_INLINE void turn(type (&x)[8]) {
         HONE_UNROLL
@@ -121,14 +112,6 @@ struct reg<double> {
 #else
         const type both = __builtin_ia32_pd512_256pd(low);
         return __builtin_ia32_insertf64x4_mask(both, high, 1, both, static_cast<tail>(-1));
-#endif
-    }
-    static HONE_INLINE type merge(type v, const double* p, int lanes) {
-        const x86::f64x4 four = *reinterpret_cast<const x86::f64x4_anywhere*>(p);
-#if HONE_CLANG
-        return _mm512_mask_broadcast_f64x4(v, static_cast<tail>(lanes), four);
-#else
-        return __builtin_ia32_broadcastf64x4_512(four, v, static_cast<tail>(lanes));
 #endif
     }
     // From four steps of 8 rows to 8 rows of four steps, in eight shuffles.

@@ -12,7 +12,7 @@ struct unit_vector {
     typedef T anywhere __attribute__((vector_size(bytes), may_alias, aligned(sizeof(T))));
 
     static HONE_INLINE constexpr int lanes() { return bytes / static_cast<int>(sizeof(T)); }
-    static HONE_INLINE type set(T x) { return x - type{}; }
+    static HONE_INLINE type set(T x) { return x - type{}; }  // a scalar beside a vector is every lane; -0 stays
     static HONE_INLINE type load(const T* p) { return *reinterpret_cast<const anywhere*>(p); }
     static HONE_INLINE void store(T* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
     static HONE_INLINE type fma(type a, type b, type c) {
