@@ -453,8 +453,8 @@ TEST_CASE("convolution errors: policies") {
     check(planned_by({.algorithm = hone::algorithm::depthwise}), {code::unsupported, argument::policy_algorithm, 2, 1},
           "policy.algorithm = 2 is not supported; the nearest that is 1");
     check(planned_by({.algorithm = static_cast<hone::algorithm>(9)}),
-          {code::bad_policy, argument::policy_algorithm, 9, 2},
-          "policy.algorithm = 9 breaks the rule of validate<P>(); the limit is 2");
+          {code::bad_policy, argument::policy_algorithm, 9, 6},
+          "policy.algorithm = 9 breaks the rule of validate<P>(); the limit is 6");
     CHECK(planned_by({.precision = {.a = hone::dtype::u8}}).argument == argument::policy_precision);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 # Reads the disassembly of a binary and checks the innermost loop of every register tile (gemm_micro, packing_micro,
-# depthwise_micro, dot_micro, split_micro) of the ISAs that have registers: no stack access (a spilled sum), no call, and
+# depthwise_micro, grouped_micro, dot_micro, split_micro) of the ISAs that have registers: no stack access (a spilled sum), no call, and
 # multiply-adds of the ISA's own register width.
 # Prints a line per loop that breaks a rule and one for the number of loops seen; fails if there is none.
 #   tests/disassembly.sh BINARY [OBJDUMP]
@@ -58,7 +58,7 @@ function finish_function(    i, j, k, from, inner, fma, bad, text, framed, begin
     name = $0
     sub(/^[0-9a-f]+ </, "", name); sub(/>:$/, "", name)
     watched = 0
-    if (match(name, /::(avx512|avx2|neon|sve2|sve)::(gemm_micro|packing_micro|depthwise_micro|dot_micro|split_micro)/)) {
+    if (match(name, /::(avx512|avx2|neon|sve2|sve)::(gemm_micro|packing_micro|depthwise_micro|grouped_micro|dot_micro|split_micro)/)) {
         watched = 1
         isa = substr(name, RSTART + 2); sub(/::.*/, "", isa)
     }

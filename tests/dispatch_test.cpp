@@ -208,9 +208,10 @@ TEST_CASE("B71 a HONE_ISA that names nothing is reported, and the best runs") {
 }
 
 TEST_CASE("every ISA of this architecture has kernels") {
-    int gemm[hone::isa_count] = {}, gemm_f64[hone::isa_count] = {}, depthwise[hone::isa_count] = {};
+    int gemm[hone::isa_count] = {}, gemm_f64[hone::isa_count] = {}, depthwise[hone::isa_count] = {}, winograd[hone::isa_count] = {};
 #define HONE_GEMM(region, type, mr, registers) ++(std::is_same_v<type, double> ? gemm_f64 : gemm)[static_cast<int>(isa::region)];
 #define HONE_DEPTHWISE(region, type) ++depthwise[static_cast<int>(isa::region)];
+#define HONE_WINOGRAD(region, type) ++winograd[static_cast<int>(isa::region)];
 #include <hone/kernels.def>
     for (int i = 1; i < hone::isa_count; ++i) {
         const auto* row = hone::detail::isa_row_of(static_cast<isa>(i));
@@ -218,11 +219,12 @@ TEST_CASE("every ISA of this architecture has kernels") {
         REQUIRE(row != nullptr);
         CHECK((gemm[i] > 0) == row->compiled);
         CHECK((depthwise[i] > 0) == row->compiled);
+        CHECK((winograd[i] > 0) == row->compiled);
         CHECK((gemm_f64[i] > 0) == row->compiled);
         CHECK(gemm[i] <= 4);  // kernel_list holds as many
         CHECK(gemm_f64[i] <= 4);
     }
-    CHECK(gemm[0] + depthwise[0] == 0);
+    CHECK(gemm[0] + depthwise[0] + winograd[0] == 0);
     CHECK(hone::detail::isa_row_of(isa::dynamic) == nullptr);
 }
 
@@ -282,7 +284,17 @@ void check_as_registered() {
             }
         }
         CHECK(at == list.count);
-        if (std::is_same_v<T, float>) CHECK(hone::detail::depthwise_kernel<float>(id) != nullptr);
+        if (!std::is_same_v<T, float>) continue;
+        CHECK(hone::detail::depthwise_kernel<float>(id) != nullptr);
+        CHECK(hone::detail::winograd_kernels_of<float>(id) != nullptr);
+        for (hone::index_t channels = 1; channels <= 32; ++channels) {
+            int registered_as = 0;
+#define HONE_GROUPED(region, type, count) registered_as += isa::region == id && channels == count ? 1 : 0;
+#include <hone/kernels.def>
+            hone::detail::gemm_kernel<float> k;
+            CHECK(hone::detail::grouped_kernel<float>(id, channels, k) == (registered_as == 1));
+            if (registered_as == 1) CHECK(k.lanes % channels == 0);
+        }
     }
 }
 }  // namespace
@@ -304,7 +316,7 @@ TEST_CASE("a plan for an ISA says which, and why") {
             CHECK(g->explain().isa == id);
             CHECK(c->explain().isa == id);
             CHECK(std::string_view(g->explain().why_isa) == "policy");
-            const std::string start = std::string("implicit_gemm f32 ") + hone::isa_name(id) + " (policy), tile ";
+            const std::string start = std::string("pointwise f32 ") + hone::isa_name(id) + " (policy), tile ";
             CHECK(std::string(c->explain().text().view()).substr(0, start.size()) == start);
         } else {
             const hone::status expected{code::isa_unavailable, argument::policy_isa, i,

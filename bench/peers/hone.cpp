@@ -141,8 +141,8 @@ std::vector<entry> gemms(const gemm_list& list) {
     return result;
 }
 
-std::vector<entry> conv(const conv_problem& p) {
-    std::vector<entry> result;
+// Adds a contender under a policy; false where hone refuses.
+bool add_conv(const conv_problem& p, const hone::policy& policy, const std::string& group, std::vector<entry>& result) {
     const auto in = hone::nhwc(p.in, 1, p.h, p.w, p.ic);
     const auto out = hone::nhwc(p.out, 1, p.oh, p.ow, p.oc);
     const auto filter = hone::oihw(p.weights, p.oc / p.groups, p.ic / p.groups, p.kh, p.kw, p.groups);
@@ -155,25 +155,35 @@ std::vector<entry> conv(const conv_problem& p) {
         .kh = p.kh,
         .kw = p.kw,
         .groups = p.groups,
-        .window = {.stride_h = p.stride, .stride_w = p.stride, .pad = {p.pad, p.pad, p.pad, p.pad}}};
+        .window = {.stride_h = p.stride_h,
+                   .stride_w = p.stride_w,
+                   .pad = {p.pad_h, p.pad_w, p.pad_h, p.pad_w},
+                   .transposed = p.transposed}};
     const auto stages = hone::bias(std::span(p.bias, static_cast<std::size_t>(p.oc))) | hone::relu;
-    const auto plan = hone::plan(desc, hone::policy{}, stages);
+    const auto plan = hone::plan(desc, policy, stages);
     if (!plan) {
         refused("convolution", plan.status());
-        return result;
+        return false;
     }
     auto weights = std::make_shared<packed_weights>(plan->packed_bytes());
     if (const hone::status s = plan->pack(filter, weights->bytes()); !s.ok()) {
         refused("packing", s);
-        return result;
+        return false;
     }
     weights->view = *hone::packed_view::open(weights->bytes());
     result.push_back({"hone",
-                      "",
+                      group,
                       repeated([=, plan = *plan] { (void)plan.run(in, weights->view, out, stages); }),
                       {},
                       weights->memory.data(),
                       weights->memory.size()});
+    return true;
+}
+
+std::vector<entry> conv(const conv_problem& p) {
+    std::vector<entry> result;
+    if (!add_conv(p, {}, "", result)) return result;
+    if (p.relaxed) (void)add_conv(p, {.numerics = hone::numerics::relaxed}, "relaxed", result);
     return result;
 }
 

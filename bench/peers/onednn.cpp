@@ -65,6 +65,25 @@ std::vector<entry> gemm(const gemm_problem& p) {
     return result;
 }
 
+// The primitive of a forward convolution, transposed or not, with bias and ReLU.
+template <class Forward>
+auto forward_of(dnnl::algorithm algorithm, const memory::desc& in, const memory::desc& weights, const memory::desc& bias,
+                const memory::desc& out, const memory::dims& strides, const memory::dims& pads) {
+    dnnl::primitive_attr relu;
+    dnnl::post_ops stages;
+    constexpr auto inference = dnnl::prop_kind::forward_inference;
+#if DNNL_VERSION_MAJOR >= 3
+    stages.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+    relu.set_post_ops(stages);
+    return typename Forward::primitive_desc(cpu(), inference, algorithm, in, weights, bias, out, strides, pads, pads, relu);
+#else
+    stages.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+    relu.set_post_ops(stages);
+    return typename Forward::primitive_desc(typename Forward::desc(inference, algorithm, in, weights, bias, out, strides, pads, pads), relu,
+                                            cpu());
+#endif
+}
+
 std::vector<entry> conv(const conv_problem& p) {
     std::vector<entry> result;
     for (const bool own_layout : {true, false}) {
@@ -78,36 +97,32 @@ std::vector<entry> conv(const conv_problem& p) {
         const memory::desc weights(extents, f32, tag::any),
             dense_weights(extents, f32, grouped ? tag::goihw : tag::oihw);
         const memory::desc bias({p.oc}, f32, tag::a);
-        dnnl::primitive_attr relu;
-        dnnl::post_ops stages;
-        const memory::dims strides{p.stride, p.stride}, pads{p.pad, p.pad};
-        using forward = dnnl::convolution_forward;
-        constexpr auto inference = dnnl::prop_kind::forward_inference;
-        constexpr auto direct = dnnl::algorithm::convolution_direct;
-#if DNNL_VERSION_MAJOR >= 3
-        stages.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
-        relu.set_post_ops(stages);
-        const forward::primitive_desc pd(cpu(), inference, direct, in, weights, bias, out, strides, pads, pads, relu);
-#else
-        stages.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
-        relu.set_post_ops(stages);
-        const forward::primitive_desc pd(forward::desc(inference, direct, in, weights, bias, out, strides, pads, pads),
-                                         relu, cpu());
-#endif
-        const memory to = own_layout ? memory(pd.dst_desc(), cpu()) : wrap(dense_out, p.out);
-        const memory packed = reordered(wrap(dense_weights, p.weights), pd.weights_desc());
-        const auto read = [to, dense_out, p] {
-            memory from = to, dense = wrap(dense_out, p.out);
-            dnnl::reorder(from, dense).execute(queue(), from, dense);
-            queue().wait();
-        };
-        result.push_back({own_layout ? "onednn" : "onednn_nhwc", "",
-                          executing(forward(pd), {{DNNL_ARG_SRC, reordered(wrap(dense_in, p.in), pd.src_desc())},
+        const memory::dims strides{p.stride_h, p.stride_w}, pads{p.pad_h, p.pad_w};
+        const auto add = [&]<class Forward>(const typename Forward::primitive_desc& pd, Forward forward) {
+            const memory to = own_layout ? memory(pd.dst_desc(), cpu()) : wrap(dense_out, p.out);
+            const memory packed = reordered(wrap(dense_weights, p.weights), pd.weights_desc());
+            const auto read = [to, dense_out, p] {
+                memory from = to, dense = wrap(dense_out, p.out);
+                dnnl::reorder(from, dense).execute(queue(), from, dense);
+                queue().wait();
+            };
+            result.push_back({own_layout ? "onednn" : "onednn_nhwc", "",
+                              executing(forward, {{DNNL_ARG_SRC, reordered(wrap(dense_in, p.in), pd.src_desc())},
                                                   {DNNL_ARG_WEIGHTS, packed},
                                                   {DNNL_ARG_BIAS, wrap(bias, p.bias)},
                                                   {DNNL_ARG_DST, to}}),
-                          own_layout ? std::function<void()>(read) : std::function<void()>(), packed.get_data_handle(),
-                          pd.weights_desc().get_size()});
+                              own_layout ? std::function<void()>(read) : std::function<void()>(), packed.get_data_handle(),
+                              pd.weights_desc().get_size()});
+        };
+        if (p.transposed) {
+            using forward = dnnl::deconvolution_forward;
+            const auto pd = forward_of<forward>(dnnl::algorithm::deconvolution_direct, in, weights, bias, out, strides, pads);
+            add(pd, forward(pd));
+        } else {
+            using forward = dnnl::convolution_forward;
+            const auto pd = forward_of<forward>(dnnl::algorithm::convolution_direct, in, weights, bias, out, strides, pads);
+            add(pd, forward(pd));
+        }
     }
     return result;
 }

@@ -41,7 +41,9 @@ struct gemm_list {
 // out = relu(in * weights + bias), one image: in (h, w, ic), out (oh, ow, oc), weights (oc, ic / groups, kh, kw),
 // dense.
 struct conv_problem {
-    long h = 0, w = 0, ic = 0, oc = 0, kh = 0, kw = 0, stride = 1, pad = 0, groups = 1;
+    long h = 0, w = 0, ic = 0, oc = 0, kh = 0, kw = 0, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, groups = 1;
+    bool transposed = false;
+    bool relaxed = false;  // hone shows its relaxed sums beside the others
     long oh = 0, ow = 0;
     const float* in = nullptr;
     const float* weights = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// output = epilogue(convolution of the input with the filter): 2D, any stride, dilation, four-sided padding, groups,
-// depthwise and pointwise as special cases, and transposed.
+// output = epilogue(convolution of the input with the filter): 2D, any stride, dilation, four-sided padding, groups, and
+// transposed. Of one row of pixels it is a 1D convolution.
 //
 //   hone::conv(input, filter, output, {.pad = {1, 1, 1, 1}}, hone::bias(b) | hone::relu);
 //   auto plan = hone::plan(hone::conv_desc{.n = 1, .h = 56, .w = 56, .ic = 64, .oc = 64, .kh = 3, .kw = 3,
@@ -16,12 +16,21 @@
 // Numbers (numerics strict): one chain of fused multiply-adds per output from +0 over taps (kh, kw) and input channels in
 //   ascending order, then the stages. Taps in the padding are not part of the chain: padding never meets an infinite or NaN
 //   weight. Bitwise equal on every ISA with FMA and for every block and number of workers, -0 counting as +0.
+// Numbers (Winograd: 3 x 3, stride 1, one group; only where policy.algorithm names it, or numerics are relaxed and there are 32
+//   input and output channels at least): transforms before and after the products (nest/winograd.hpp). Of inputs of at most 1 in
+//   magnitude and with |w| for the largest sum of one filter's magnitudes the errors of tests/winograd_test.cpp stay below
+//   1.25 * 2^-24 * |w| for 2x2 and 30 * 2^-24 * |w| for 4x4 (fewer than 32 channels: 2.5 and 60). An infinity or NaN spreads over
+//   the outputs of its tile. The same bits for every number of workers, not for every ISA.
+// Algorithms: explain().kernel says which one runs. `dynamic` takes depthwise, pointwise, first_layer (a filter's
+//   width times input channels at most 128, dense pixels, one group), Winograd 4x4 under relaxed numerics, implicit_gemm, the first that can.
 // Epilogue: at.row counts output pixels, at.n, at.h, at.w is the pixel, at.col the output channel.
 // Memory, threads, errors: as in gemm.hpp. Output strides under which elements coincide are refused.
 #pragma once
 
 #include "gemm.hpp"
 #include "nest/conv.hpp"
+#include "nest/depthwise.hpp"
+#include "nest/winograd.hpp"
 
 namespace hone::inline HONE_ABI {
 
@@ -89,8 +98,13 @@ struct conv_decision {
     conv_desc desc;
     gemm_kernel<T> kernel;
     depthwise_fn<T> depthwise = nullptr;
+    hone::algorithm algorithm = hone::algorithm::implicit_gemm;
     conv_axis y, x;
     index_t mc = 0, kc = 0, nc = 0;
+    index_t l1 = 0;                    // pointwise: as in gemm_decision
+    bool far = false;
+    int together = 1;                  // groups that share a register
+    bool one_by_one = false;           // images are computed one after the other
     index_t out_size = 0;
     int workers = 1;
     bool whole_rows = false;           // the output is split along pixels only
@@ -98,6 +112,7 @@ struct conv_decision {
     bool sums_in_output = false, plain_stages = false;
     bool isa_from_policy = false, tile_from_policy = false, block_from_policy = false;
     finish_fn<T> finish = nullptr;
+    bias_and_relu_fn simple = nullptr; // where kernels apply all stages by themselves
 };
 
 inline constexpr index_t conv_limit = index_t{1} << 40;  // of one extent: products of two still fit 64 bits with room
@@ -213,6 +228,51 @@ inline status check_conv_desc(const conv_desc& d) {
     return {};
 }
 
+HONE_INLINE constexpr bool is_winograd(algorithm a) { return a >= algorithm::winograd_2x2; }
+HONE_INLINE constexpr index_t winograd_tile(algorithm a) { return a == algorithm::winograd_2x2 ? 2 : 4; }
+
+// Whether strides say that the pixels of an image are as far apart at the end of a row as within it.
+HONE_INLINE constexpr bool flat_image(const image_strides& s, index_t h, index_t w) { return h <= 1 || s.h == w * s.w; }
+// Whether the images of a batch follow one another as their pixels do.
+HONE_INLINE constexpr bool flat_batch(const image_strides& s, index_t n, index_t h, index_t w) { return n <= 1 || s.n == h * w * s.w; }
+
+// Whether an algorithm can compute this; the output has oh x ow pixels. Input whose channels are not contiguous is copied to
+// dense pixels beforehand.
+HONE_INLINE constexpr bool can_run(algorithm a, const conv_desc& d, index_t oh, index_t ow, const policy& p) {
+    const conv_window& w = d.window;
+    const bool copied = d.input.c != 1;
+    const index_t icg = d.ic / d.groups;
+    if (a == algorithm::depthwise) return icg == 1 && d.oc == d.groups && d.groups <= INT32_MAX;
+    if (a == algorithm::pointwise) {
+        return d.groups == 1 && d.kh == 1 && d.kw == 1 && w.stride_h == 1 && w.stride_w == 1 && w.pad == padding{} && oh == d.h && ow == d.w &&
+               (copied || flat_image(d.input, d.h, d.w)) && flat_image(d.output, oh, ow);
+    }
+    if (a == algorithm::first_layer) {
+        const index_t row = d.kw * d.ic;
+        return d.groups == 1 && d.ic > 0 && d.kw > 1 && d.kw <= longest_row_of_taps && row <= longest_row_of_taps && !w.transposed && w.dilation_w == 1 &&
+               (copied || d.input.w == d.ic) && (p.block.kc == 0 || p.block.kc >= row);
+    }
+    if (is_winograd(a)) {
+        return d.groups == 1 && d.kh == 3 && d.kw == 3 && w.stride_h == 1 && w.stride_w == 1 && w.dilation_h == 1 && w.dilation_w == 1 && !w.transposed;
+    }
+    return true;
+}
+
+// Winograd's transforms take a pass over the input and one over the output: with fewer channels on either side they cost more
+// than they save. That the extents of an image do not count lets plans for several share one packed filter.
+inline constexpr index_t winograd_channels = 32;
+
+inline algorithm pick_algorithm(const conv_desc& d, index_t oh, index_t ow, const policy& p) {
+    for (algorithm a : {algorithm::depthwise, algorithm::pointwise, algorithm::first_layer}) {
+        if (can_run(a, d, oh, ow, p)) return a;
+    }
+    if (p.numerics == numerics::relaxed && d.ic >= winograd_channels && d.oc >= winograd_channels &&
+        can_run(algorithm::winograd_4x4, d, oh, ow, p)) {
+        return algorithm::winograd_4x4;
+    }
+    return algorithm::implicit_gemm;
+}
+
 template <class T>
 inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, const gemm_kernel<T>* fixed, finish_fn<T> finish,
                           const epilogue_traits& e, int concurrency) {
@@ -262,20 +322,26 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     if (status s = check_isa(p.isa); !s.ok()) return s;
     const hone::isa id = resolve_isa(p.isa);
     const index_t icg = desc.ic / desc.groups, ocg = desc.oc / desc.groups;
-    const bool depthwise = icg == 1 && ocg == 1 && desc.groups <= INT32_MAX;
-    if (p.algorithm == algorithm::depthwise && !depthwise) {
+    if (p.algorithm > algorithm::winograd_4x4) {
+        return {code::bad_policy, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::winograd_4x4)};
+    }
+    d.algorithm = p.algorithm;
+    if (p.algorithm == algorithm::dynamic) {
+        d.algorithm = pick_algorithm(desc, oh, ow, p);
+    } else if (!can_run(p.algorithm, desc, oh, ow, p)) {
         return {code::unsupported, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::implicit_gemm)};
     }
-    if (static_cast<int>(p.algorithm) > static_cast<int>(algorithm::depthwise)) {
-        return {code::bad_policy, argument::policy_algorithm, static_cast<index_t>(p.algorithm), static_cast<index_t>(algorithm::depthwise)};
-    }
-    d.depthwise = depthwise && p.algorithm != algorithm::implicit_gemm ? depthwise_kernel<T>(id) : nullptr;
+    d.depthwise = d.algorithm == algorithm::depthwise ? depthwise_kernel<T>(id) : nullptr;
 
     const kernel_list<T>& list = gemm_kernels<T>(id);
     const index_t pixels = desc.n * (oh * ow);
     const gemm_kernel<T>* best = fixed ? fixed : pick_gemm_kernel(list, p.tile, pixels, ocg, desc.kh * desc.kw * (desc.ic / desc.groups), false);
     if (best == nullptr) return {code::unsupported, argument::policy_tile, p.tile.nr, list.row[0].nr};
     d.kernel = *best;
+    if (d.algorithm == algorithm::implicit_gemm && !fixed && p.tile.mr == 0 && icg == ocg && desc.groups > 1 &&
+        (p.block.kc == 0 || p.block.kc >= icg) && grouped_kernel(id, icg, d.kernel)) {
+        d.together = static_cast<int>(d.kernel.nr / icg);
+    }
     d.isa_from_policy = p.isa != isa::dynamic;
     d.tile_from_policy = p.tile.mr != 0;
     d.block_from_policy = p.block.mc != 0 || p.block.kc != 0 || p.block.nc != 0;
@@ -287,12 +353,40 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     d.x = {desc.w, ow, desc.kw, desc.window.stride_w, desc.window.dilation_w, desc.window.pad.left, desc.window.transposed};
     d.copy_input = desc.input.c != 1;
 
-    const conv_blocks blocks = model_conv_blocks(this_machine().cache, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), desc.kh * desc.kw, icg, ocg, size);
-    d.mc = round_up(least(p.block.mc ? p.block.mc : blocks.mc, most(pixels, 1)), d.kernel.mr);
+    const machine::cache_info& cache = this_machine().cache;
+    const index_t unit = most(d.kernel.nr, d.kernel.panel);
+    conv_blocks blocks = model_conv_blocks(cache, d.kernel.mr, unit, desc.kh * desc.kw, icg, ocg * d.together, size);
+    if (d.algorithm == algorithm::pointwise) {
+        const blocking b = model_blocks(cache, d.kernel.mr, d.kernel.nr, pixels, static_cast<int>(size));
+        blocks = {b.mc, b.kc, b.nc};
+        d.l1 = cache.l1d.bytes / 2 / size;
+        d.far = fetches_ahead(cache, d.kernel, pixels, ocg, icg, false);
+    }
+    index_t rows = pixels;
+    if (is_winograd(d.algorithm)) {
+        const index_t m = winograd_tile(d.algorithm);
+        rows = desc.n * (ceil_div(oh, m) * ceil_div(ow, m));
+        blocks = model_winograd_blocks(cache, model_blocks(cache, d.kernel.mr, d.kernel.nr, rows, static_cast<int>(size)), d.kernel.mr, unit, m,
+                                       icg, ocg, size);
+        d.l1 = cache.l1d.bytes / 2 / size;
+        d.far = fetches_ahead(cache, d.kernel, blocks.mc, ocg, icg * winograd_elements(m), false);
+    }
     d.kc = p.block.kc ? p.block.kc : blocks.kc;
-    d.nc = round_up(least(p.block.nc ? p.block.nc : blocks.nc, most(ocg, 1)), most(d.kernel.nr, d.kernel.panel));
+    if (d.algorithm == algorithm::first_layer) d.kc = most(d.kc, desc.kw * desc.ic);
+    if (d.together > 1) d.kc = most(d.kc, icg);
+    if (d.algorithm == algorithm::depthwise) {
+        const depthwise_blocks b = model_depthwise_blocks(cache, d.y, d.x, desc.groups, size);
+        d.mc = least(p.block.mc ? p.block.mc : b.pixels, most(ow, 1));
+        d.nc = round_up(least(p.block.nc ? p.block.nc : b.channels, most(desc.groups, 1)), panel_floor);
+    } else {
+        d.mc = round_up(least(p.block.mc ? p.block.mc : blocks.mc, most(rows, 1)), d.kernel.mr);
+        d.nc = round_up(least(p.block.nc ? p.block.nc : blocks.nc, most(ocg * d.together, 1)), unit);
+    }
+    d.one_by_one = d.copy_input || (d.algorithm == algorithm::pointwise && !(flat_batch(desc.input, desc.n, desc.h, desc.w) &&
+                                                                             flat_batch(desc.output, desc.n, oh, ow)));
     const bool typed = e.c_size == size && desc.output.c == 1;
     d.plain_stages = e.plain && typed;
+    d.simple = typed && (d.depthwise || d.together > 1) ? e.simple : nullptr;
     d.sums_in_output = typed && !e.views_c;
     d.workers = concurrency < 1 ? 1 : concurrency < max_workers ? concurrency : max_workers;
     if (p.threads > 0 && p.threads < d.workers) d.workers = p.threads;
@@ -302,11 +396,18 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
 template <class T>
 inline parts parts_of(const conv_decision<T>& d, int workers) {
     const int most_workers = static_cast<int>(most(least(workers, d.workers), 1));
-    const index_t images = d.copy_input ? 1 : d.desc.n;
-    const index_t pixels = ceil_div(images * (d.y.out * d.x.out), most(d.y.phases() * d.x.phases(), 1));
-    if (d.depthwise) return {static_cast<int>(least(most_workers, most(pixels, 1))), 1};
+    const index_t images = d.one_by_one ? 1 : d.desc.n;
+    if (d.depthwise) {
+        const index_t rows = images * ceil_div(d.y.out, most(d.y.phases(), 1));
+        return split_parts(rows, d.whole_rows ? 1 : d.desc.groups, 1, panel_floor, most_workers, false);
+    }
+    index_t pixels = ceil_div(images * (d.y.out * d.x.out), most(d.y.phases() * d.x.phases(), 1));
+    if (is_winograd(d.algorithm)) {
+        const index_t m = winograd_tile(d.algorithm);
+        pixels = images * (ceil_div(d.y.out, m) * ceil_div(d.x.out, m));
+    }
     if (d.whole_rows) return split_parts(pixels, 1, d.kernel.mr, 1, most_workers, true);
-    return split_parts(pixels, d.desc.oc / d.desc.groups, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), most_workers, true);
+    return split_parts(pixels, d.desc.oc / d.desc.groups * d.together, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), most_workers, true);
 }
 
 // Bytes that all tasks share: packed weights where they are packed each call, a row of zeros, one image in NHWC.
@@ -318,42 +419,71 @@ struct conv_shared {
 template <class T>
 inline index_t conv_weight_count(const conv_decision<T>& d) {  // elements of one group; depthwise: of all
     const conv_desc& c = d.desc;
-    const index_t taps = c.kh * c.kw;
-    return d.depthwise ? taps * c.groups : round_up(c.oc / c.groups, d.kernel.panel) * taps * (c.ic / c.groups);
+    const index_t taps = is_winograd(d.algorithm) ? winograd_elements(winograd_tile(d.algorithm)) : c.kh * c.kw;
+    return d.depthwise ? taps * c.groups : round_up(c.oc / c.groups * d.together, d.kernel.panel) * taps * (c.ic / c.groups);
+}
+
+// Groups as they are packed: those that share a register are one.
+template <class T>
+inline index_t packed_groups(const conv_decision<T>& d) {
+    return d.depthwise ? 1 : ceil_div(d.desc.groups, d.together);
 }
 
 template <class T>
 inline conv_shared shared_of(const conv_decision<T>& d, bool packed) {
     constexpr auto size = static_cast<index_t>(sizeof(T));
     conv_shared s;
-    if (!packed) s.weights = round_up(conv_weight_count(d) * (d.depthwise ? 1 : d.desc.groups) * size, 64);
-    s.zeros = round_up(least(d.desc.ic / d.desc.groups, d.kc) * size, 64);
+    if (!packed) s.weights = round_up(conv_weight_count(d) * packed_groups(d) * size, 64);
+    const index_t run = d.algorithm == algorithm::first_layer ? d.desc.kw * d.desc.ic : d.desc.ic / d.desc.groups * d.together;
+    s.zeros = round_up((is_winograd(d.algorithm) || d.together > 1 ? run : least(run, d.kc)) * size, 64);
     if (d.copy_input) s.image = round_up(d.desc.h * d.desc.w * d.desc.ic * size, 64);
     return s;
 }
 
 template <class T>
 inline bool several_blocks(const conv_decision<T>& d) {
+    if (is_winograd(d.algorithm)) return d.desc.ic > d.kc;
     return d.desc.kh * d.desc.kw * (d.desc.ic / d.desc.groups) > d.kc;
 }
 
+// Scratch of one task, in the parts that the nest of its algorithm takes.
 template <class T>
 inline conv_scratch task_scratch(const conv_decision<T>& d) {
-    const bool sums = !d.depthwise && several_blocks(d) && !d.sums_in_output;
-    return conv_scratch_of(d.kernel, d.depthwise != nullptr, d.desc.kh * d.desc.kw, d.desc.groups, d.mc, d.nc, sums);
+    const index_t row = d.algorithm == algorithm::first_layer ? d.desc.kw * d.desc.ic : 0;
+    return conv_scratch_of(d.kernel, d.desc.kh, d.desc.kh * d.desc.kw, row, d.mc, d.nc, several_blocks(d) && !d.sums_in_output);
+}
+template <class T>
+inline depthwise_scratch depthwise_task_scratch(const conv_decision<T>& d) {
+    return depthwise_scratch_of<T>(d.desc.kh, d.mc, d.nc);
+}
+template <class T>
+inline winograd_scratch winograd_task_scratch(const conv_decision<T>& d) {
+    return winograd_scratch_of(d.kernel, winograd_tile(d.algorithm), d.desc.ic, d.mc, d.kc, d.nc, d.l1);
+}
+template <class T>
+inline index_t task_bytes(const conv_decision<T>& d) {
+    if (d.algorithm == algorithm::depthwise) return depthwise_task_scratch(d).bytes();
+    if (d.algorithm == algorithm::pointwise) {
+        const index_t pixels = (d.one_by_one ? 1 : d.desc.n) * d.desc.h * d.desc.w;
+        return gemm_scratch_of(d.kernel, pixels, d.desc.oc, d.desc.ic, d.mc, d.kc, d.nc, d.l1, false, b_source::packed_beforehand,
+                               several_blocks(d) && !d.sums_in_output, false, gemm_way::tiles).bytes();
+    }
+    if (is_winograd(d.algorithm)) return winograd_task_scratch(d).bytes();
+    return task_scratch(d).bytes();
 }
 
 template <class T>
 inline index_t scratch_of(const conv_decision<T>& d, bool packed, int workers) {
     const parts p = parts_of(d, workers);
-    return shared_of(d, packed).bytes() + task_scratch(d).bytes() * p.rows * p.cols;
+    return shared_of(d, packed).bytes() + task_bytes(d) * p.rows * p.cols;
 }
 
 template <class T>
 inline explanation explain_conv(const conv_decision<T>& d, bool packed) {
     explanation e;
     const parts p = parts_of(d, d.workers);
-    e.kernel = d.depthwise ? "depthwise" : "implicit_gemm";
+    constexpr const char* names[] = {"dynamic", "implicit_gemm", "depthwise", "pointwise", "first_layer", "winograd_2x2", "winograd_4x4"};
+    e.kernel = names[static_cast<int>(d.algorithm)];
     e.isa = d.kernel.isa;
     if (!d.depthwise) {
         e.tile = {d.kernel.mr, d.kernel.nr};
@@ -367,7 +497,7 @@ inline explanation explain_conv(const conv_decision<T>& d, bool packed) {
     e.b = packed ? "packed beforehand" : "packed each call";
     const machine_state& m = this_machine();
     e.why_isa = d.isa_from_policy ? "policy" : m.choice.capped ? "HONE_ISA" : "best here";
-    e.why_tile = d.tile_from_policy ? "policy" : d.depthwise ? "channels across lanes" : "covers the shape at least cost";
+    e.why_tile = d.tile_from_policy ? "policy" : d.depthwise ? "channels across lanes" : d.together > 1 ? "groups share a register" : "covers the shape at least cost";
     e.why_block = d.block_from_policy ? "policy" : "weights in half of L2";
     e.sums = d.depthwise || !several_blocks(d) ? "registers" : d.sums_in_output ? "output" : "scratch";
     e.scratch_bytes = scratch_of(d, packed, d.workers);
@@ -378,12 +508,14 @@ template <class T>
 inline packed_header packed_header_of(const conv_decision<T>& d) {
     const conv_desc& c = d.desc;
     packed_header h;
+    constexpr packed_kind of_winograd[] = {packed_kind::winograd_2x2, packed_kind::winograd_4x4};
     h.kind = d.depthwise ? packed_kind::depthwise : packed_kind::conv;
+    if (is_winograd(d.algorithm)) h.kind = of_winograd[winograd_tile(d.algorithm) / 4];
     h.element = sizeof(T);
     h.panel = d.depthwise ? 0 : static_cast<std::uint32_t>(d.kernel.panel);
-    h.groups = d.depthwise ? 1 : c.groups;
+    h.groups = packed_groups(d);
     h.k = d.depthwise ? c.kh * c.kw : c.kh * c.kw * (c.ic / c.groups);
-    h.n = d.depthwise ? c.groups : c.oc / c.groups;
+    h.n = d.depthwise ? c.groups : c.oc / c.groups * d.together;
     h.kh = c.kh;
     h.kw = c.kw;
     h.payload_bytes = static_cast<std::uint64_t>(conv_weight_count(d) * h.groups) * sizeof(T);
@@ -404,17 +536,45 @@ inline status check_filter(const conv_decision<T>& d, const filter_view<const T>
     return f.oc > 0 && f.ic > 0 ? check_aligned(f.data, argument::filter_data) : status{};
 }
 
+// Elements of a tile, each (panels of output channels, ic, panel).
+template <class T>
+inline void pack_winograd(const gemm_kernel<T>& kn, index_t m, const filter_view<const T>& f, T* out) {
+    const index_t elements = winograd_elements(m), cols = round_up(f.oc, kn.panel);
+    for (index_t o = 0; o < cols; ++o) {
+        for (index_t i = 0; i < f.ic; ++i) {
+            T weights[9];
+            double u[36] = {};
+            if (o < f.oc) {
+                for (index_t t = 0; t < 9; ++t) weights[t] = *f.at(0, o, i, t / 3, t % 3);
+                winograd_filter(m, weights, u);
+            }
+            T* to = out + o / kn.panel * kn.panel * f.ic + i * kn.panel + o % kn.panel;
+            for (index_t e = 0; e < elements; ++e) to[e * cols * f.ic] = static_cast<T>(u[e]);
+        }
+    }
+}
+
 // (groups, panels of output channels, kh * kw * ic, panel); depthwise: (kh * kw, channels).
 template <class T>
 inline void pack_filter(const conv_decision<T>& d, const filter_view<const T>& f, T* out) {
     if (f.oc == 0 || f.ic == 0) return;
     const gemm_kernel<T>& kn = d.kernel;
+    if (f.groups % d.together != 0) {  // lanes without a group
+        T* rest = out + (packed_groups(d) - 1) * conv_weight_count(d);
+        std::memset(static_cast<void*>(rest), 0, static_cast<std::size_t>(conv_weight_count(d)) * sizeof(T));
+    }
+    if (is_winograd(d.algorithm)) return pack_winograd(kn, winograd_tile(d.algorithm), f, out);
     for (index_t g = 0; g < f.groups; ++g) {
         for (index_t y = 0; y < f.kh; ++y) {
             for (index_t x = 0; x < f.kw; ++x) {
                 const index_t tap = y * f.kw + x;
                 if (d.depthwise) {
                     out[tap * f.groups + g] = *f.at(g, 0, 0, y, x);
+                    continue;
+                }
+                if (d.together > 1) {
+                    T* panel = out + g / d.together * conv_weight_count(d) + tap * f.ic * kn.panel + g % d.together * f.oc;
+                    pack_rows(f.at(g, 0, 0, y, x), f.i_stride, f.o_stride, f.ic, f.oc, panel, kn.panel);
                     continue;
                 }
                 for (index_t o = 0; o < f.oc; o += kn.panel) {
@@ -486,6 +646,40 @@ inline status check_output(const conv_desc& d, const image_view<C>& out) {
     return {};
 }
 
+// A pointwise convolution is the product of pixels and weights; one task of it.
+template <class T>
+inline void pointwise_task(const conv_decision<T>& d, const conv_job<T>& job, index_t row_part, index_t row_parts, index_t col_part,
+                           index_t col_parts, std::byte* scratch) {
+    const gemm_kernel<T>& kn = d.kernel;
+    gemm_job<T> g;
+    g.kernel = &kn;
+    g.m = job.images * d.desc.h * d.desc.w;
+    g.n = job.oc;
+    g.k = job.ic;
+    g.mc = d.mc;
+    g.kc = d.kc;
+    g.nc = d.nc;
+    g.a = job.input;
+    g.a_row_stride = job.in_w;
+    g.a_col_stride = 1;
+    g.packed = job.weights;
+    g.c = job.output;
+    g.c_row_stride = job.out_w;
+    g.c_col_stride = job.out_c;
+    g.c_size = job.out_size;
+    g.l1 = d.l1;
+    g.far = d.far;
+    g.source = b_source::packed_beforehand;
+    g.sums_in_c = d.sums_in_output && several_blocks(d);
+    g.plain = job.plain;
+    g.finish = job.finish;
+    g.epilogue = job.epilogue;
+    g.first_row = job.first_image * d.y.out * d.x.out;
+    g.image_h = d.y.out;
+    g.image_w = d.x.out;
+    gemm_task(g, part_of(g.m, kn.mr, row_parts, row_part), part_of(g.n, most(kn.nr, kn.panel), col_parts, col_part), scratch);
+}
+
 // Checks everything that needs the pointers, then runs. filter is null where packed is given.
 template <bool MayThrow, class T, class C>
 inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in, const filter_view<const T>* filter,
@@ -516,8 +710,8 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
 
     const parts p = parts_of(d, ctx.executor.concurrency());
     const conv_shared shared = shared_of(d, filter == nullptr);
-    const conv_scratch each = task_scratch(d);
-    const borrowed_scratch memory(ctx, shared.bytes() + each.bytes() * p.rows * p.cols);
+    const index_t each = task_bytes(d);
+    const borrowed_scratch memory(ctx, shared.bytes() + each * p.rows * p.cols);
     if (!memory) return memory.status();
 
     conv_job<T> job;
@@ -526,17 +720,27 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     job.y = d.y;
     job.x = d.x;
     if (!reads) job.y.in = 0;  // every tap lies outside: an input without elements may be null, with any strides
-    job.groups = c.groups;
+    job.groups = d.depthwise ? c.groups : packed_groups(d);
     job.ic = c.ic / c.groups;
-    job.oc = c.oc / c.groups;
+    job.oc = c.oc / c.groups * d.together;
+    job.group_ic = job.ic * d.together;
+    job.group_oc = job.oc;
+    job.all_oc = c.oc;
     job.mc = d.mc;
     job.kc = d.kc;
     job.nc = d.nc;
     job.group_weights = conv_weight_count(d);
+    if (is_winograd(d.algorithm)) {
+        job.transforms = winograd_kernels_of<T>(d.kernel.isa);
+        job.winograd = winograd_tile(d.algorithm);
+        job.group_weights /= winograd_elements(job.winograd);  // of one element
+        job.l1 = d.l1;
+        job.far = d.far;
+    }
     if (filter) {
         T* weights = reinterpret_cast<T*>(*memory);
         pack_filter(d, *filter, weights);
-        const index_t count = conv_weight_count(d) * (d.depthwise ? 1 : c.groups);
+        const index_t count = conv_weight_count(d) * packed_groups(d);
         for (index_t i = 0; i < count; ++i) job.finite = job.finite && (weights[i] - weights[i] == T(0));
         job.weights = weights;
     } else {
@@ -552,13 +756,21 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     job.out_c = c.output.c;
     job.out_size = d.out_size;
     job.plain = d.plain_stages;
+    job.simple = d.simple != nullptr;
+    if (d.simple) job.stages = d.simple(epilogue);
     job.finish = d.finish;
     job.epilogue = epilogue;
     std::byte* own = *memory + shared.bytes();
+    job.rows_of_taps = d.algorithm == algorithm::first_layer;
     auto compute = [&](index_t i) {
-        conv_task(job, i / p.cols, p.rows, i % p.cols, p.cols, each, own + i * each.bytes());
+        const index_t row = i / p.cols, col = i % p.cols;
+        std::byte* mine = own + i * each;
+        if (d.algorithm == algorithm::depthwise) depthwise_task(job, row, p.rows, col, p.cols, depthwise_task_scratch(d), mine);
+        else if (d.algorithm == algorithm::pointwise) pointwise_task(d, job, row, p.rows, col, p.cols, mine);
+        else if (is_winograd(d.algorithm)) winograd_task(job, row, p.rows, col, p.cols, winograd_task_scratch(d), mine);
+        else conv_task(job, row, p.rows, col, p.cols, task_scratch(d), mine);
     };
-    if (!d.copy_input) {
+    if (!d.one_by_one) {
         job.images = c.n;
         job.input = reads ? in.data : zeros;
         job.in_n = reads ? c.input.n : 0;
@@ -570,9 +782,14 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     }
     T* image = reinterpret_cast<T*>(*memory + shared.weights + shared.zeros);           // (h, w, ic)
     job.images = 1;
-    job.input = image;
-    job.in_h = c.w * c.ic;
-    job.in_w = c.ic;
+    if (d.copy_input) {
+        job.input = image;
+        job.in_h = c.w * c.ic;
+        job.in_w = c.ic;
+    } else {
+        job.in_h = c.input.h;
+        job.in_w = c.input.w;
+    }
     for (index_t n = 0; n < c.n; ++n) {
         auto copy = [&](index_t i) {
             const range rows = part_of(reads ? c.h : 0, 1, p.rows * p.cols, i);
@@ -580,7 +797,8 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
                 pack_rows(in.data + n * c.input.n + h * c.input.h, c.input.w, c.input.c, c.w, c.ic, image + h * c.w * c.ic, c.ic);
             }
         };
-        run_tasks<false>(ctx.executor, index_t{p.rows} * p.cols, copy);
+        if (d.copy_input) run_tasks<false>(ctx.executor, index_t{p.rows} * p.cols, copy);
+        else job.input = reads ? in.data + n * c.input.n : zeros;
         job.first_image = n;
         job.output = reinterpret_cast<unsigned char*>(out.data) + n * c.output.n * d.out_size;
         run_tasks<MayThrow>(ctx.executor, index_t{p.rows} * p.cols, compute);

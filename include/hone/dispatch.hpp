@@ -92,6 +92,33 @@ inline depthwise_fn<T> depthwise_kernel(hone::isa id) {
     return nullptr;
 }
 
+// The tiles of an ISA for groups of `channels` in and out that share a register; false where it has none.
+template <class T>
+inline bool grouped_kernel(hone::isa id, index_t channels, gemm_kernel<T>& kernel) {
+    bool found = false;
+    (void)id, (void)channels, (void)kernel;
+#define HONE_GROUPED(region, type, count)                                                 \
+    if constexpr (std::is_same_v<T, type>) {                                              \
+        if (id == isa::region && channels == count) {                                     \
+            kernel = region::make_grouped_kernel<type, count>();                          \
+            found = true;                                                                 \
+        }                                                                                 \
+    }
+#include "kernels.def"
+    return found;
+}
+
+// The transforms of an ISA, or null.
+template <class T>
+inline const winograd_kernels<T>* winograd_kernels_of(hone::isa id) {
+#define HONE_WINOGRAD(region, type)                                   \
+    if constexpr (std::is_same_v<T, type>) {                          \
+        if (id == isa::region) return &region::winograd_record<type>; \
+    }
+#include "kernels.def"
+    return nullptr;
+}
+
 // The kernels of relaxed sums of an ISA, or null. Of one that is known at compile time, I, no other is instantiated.
 template <class T, isa I = isa::dynamic>
 inline const relaxed_kernels<T>* relaxed_kernels_of(hone::isa id) {

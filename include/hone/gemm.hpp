@@ -65,6 +65,33 @@ HONE_INLINE constexpr gemm_desc describe(const matrix_view<TA>& a, const matrix_
 
 namespace detail::inline HONE_UNIT {
 
+// Whether stages are a bias, a ReLU, or the one and then the other, of sums of type T: what some kernels do by themselves.
+template <class E, class T>
+inline constexpr bool is_bias_and_relu = false;
+template <class T>
+inline constexpr bool is_bias_and_relu<columns_stage<T, plus>, T> = true;
+template <class T>
+inline constexpr bool is_bias_and_relu<relu_stage, T> = true;
+template <class T>
+inline constexpr bool is_bias_and_relu<chain<columns_stage<T, plus>, relu_stage>, T> = true;
+
+template <class T>
+HONE_INLINE void add_to(bias_and_relu& s, const columns_stage<T, plus>& b) {
+    s.bias = b.v.data;
+}
+HONE_INLINE void add_to(bias_and_relu& s, const relu_stage&) { s.relu = true; }
+template <class A, class B>
+HONE_INLINE void add_to(bias_and_relu& s, const chain<A, B>& c) {
+    add_to(s, c.first);
+    add_to(s, c.second);
+}
+template <class E>
+inline bias_and_relu read_bias_and_relu(const void* epilogue) {
+    bias_and_relu s;
+    add_to(s, *static_cast<const E*>(epilogue));
+    return s;
+}
+
 // What a decision needs to know of an epilogue's type.
 struct epilogue_traits {
     index_t c_size = 0;      // bytes of an element of C
@@ -73,12 +100,15 @@ struct epilogue_traits {
     bool halves = false;     // C has half the columns of the product
     bool whole_rows = false; // sees each row from its first column to its last
     dtype c = dtype::f32;    // element type of C
+    bias_and_relu_fn simple = nullptr;  // reads a bias and a ReLU, where that is all: kernels of convolutions apply them
 };
 
 template <class E, class T>
 consteval epilogue_traits traits_of() {
     using C = typename E::template stored<T>;
-    return {sizeof(C), std::is_same_v<E, identity_stage> && std::is_same_v<C, T>, E::may_view_c, E::halves, E::whole_rows, dtype_of<C>};
+    epilogue_traits e{sizeof(C), std::is_same_v<E, identity_stage> && std::is_same_v<C, T>, E::may_view_c, E::halves, E::whole_rows, dtype_of<C>};
+    if constexpr (std::is_same_v<T, float> && is_bias_and_relu<E, T>) e.simple = &read_bias_and_relu<E>;
+    return e;
 }
 
 // A policy that names the type of C must name what the epilogue stores.

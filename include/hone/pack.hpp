@@ -16,8 +16,9 @@
 namespace hone::inline HONE_ABI {
 
 // What the panels hold. (groups, panel order, then as kernel/tile.hpp draws it.)
+// winograd: the elements of transformed filters, one matrix (ic, oc) after the other.
 // gemm_b_halves: panels of columns [0, n / 2) and [n / 2, n) in turn, for epilogues that combine the halves.
-enum class packed_kind : std::uint32_t { gemm_b = 1, conv = 2, depthwise = 3, gemm_b_halves = 4 };
+enum class packed_kind : std::uint32_t { gemm_b = 1, conv = 2, depthwise = 3, gemm_b_halves = 4, winograd_2x2 = 5, winograd_4x4 = 6 };
 
 // The first 128 bytes of packed weights, little-endian. The payload follows.
 struct packed_header {

@@ -24,8 +24,17 @@ enum class numerics : std::uint8_t { strict, relaxed };
 // that are not copied must have contiguous rows.
 enum class packing : std::uint8_t { dynamic, none, a, b, both };
 
-// How a convolution is computed.
-enum class algorithm : std::uint8_t { dynamic, implicit_gemm, depthwise };
+// How a convolution is computed. The first five form the same chains, bit for bit. Winograd's sums are others, of larger error
+// (conv.hpp, "Numbers"): only where they are named or numerics are relaxed.
+enum class algorithm : std::uint8_t {
+    dynamic,
+    implicit_gemm,  // any convolution: a matrix product of windows that are never written down
+    depthwise,      // one channel in and out per group
+    pointwise,      // 1 x 1, stride 1, no padding: a matrix product of pixels
+    first_layer,    // few channels: a row of taps is one run of memory, pixels lying side by side
+    winograd_2x2,   // 3 x 3, stride 1: 2.25 times fewer products
+    winograd_4x4    // 4 times fewer
+};
 
 // The value of every field that is decided at run time.
 struct dynamic_t {

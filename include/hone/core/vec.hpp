@@ -106,7 +106,13 @@ namespace detail::inline HONE_UNIT {
 // into a vector at once, by a blend of floats that the compiler does not see through: vcmpps and vmovdqa32{z}, and a
 // select of two vpternlogd.
 template <class T, int N>
-inline constexpr bool mask_by_blend = HONE_GCC && HONE_X86 && sizeof(T) * N == 64;
+inline constexpr bool mask_by_blend = HONE_GCC && HONE_X86 && __GNUC__ < 13 && sizeof(T) * N == 64;
+
+// Later GCCs take apart every compare and every `c ? a : b` of 64 bytes before they know that it ends up in a function with AVX-512:
+// 64 instructions for a maximum with GCC 16. Lanes compared in a constructor are joined again, as in fma below; not where they
+// are chosen there, which makes branches of them.
+template <class T, int N>
+inline constexpr bool compare_by_lanes = HONE_GCC && HONE_X86 && __GNUC__ >= 13 && sizeof(T) * N == 64;
 
 // Clang makes fmaxnm or fmax of a compare and a select on AArch64, also where that changes the sign of a zero: with x
 // = -0 `0.f > x ? 0.f : x` becomes +0, on x86 -0. There it is not shown that a mask comes from a compare.
@@ -114,7 +120,7 @@ inline constexpr bool mask_is_opaque = HONE_CLANG && HONE_ARM64;
 
 // Everywhere else select is m ? a : b, one compare and one blend with the compare.
 template <class T, int N>
-inline constexpr bool select_by_bits = mask_by_blend<T, N> || mask_is_opaque;
+inline constexpr bool select_by_bits = mask_by_blend<T, N> || compare_by_lanes<T, N> || mask_is_opaque;
 
 #if HONE_FENCED_PRODUCTS
 // Clang's -ffast-math fuses a product with the sum behind it whatever the pragmas say, but not through a fence. The
@@ -171,13 +177,26 @@ HONE_INLINE void hide(mask<T, N>& m) {
     friend HONE_INLINE mask<T, N> operator op(const vec& a, const vec& b) {                                   \
         using bits = typename mask<T, N>::raw;                                                                \
         mask<T, N> r;                                                                                         \
-        if constexpr (detail::mask_by_blend<T, N>)                                                            \
+        if constexpr (detail::compare_by_lanes<T, N>)                                                         \
+            detail::compare_lanes(r.v, a.v, b.v, [](T x, T y) __attribute__((always_inline)) { return x op y; },  \
+                                  std::make_integer_sequence<int, N>{});                                      \
+        else if constexpr (detail::mask_by_blend<T, N>)                                                       \
             r.v = reinterpret_cast<bits>(a.v op b.v ? reinterpret_cast<blend>(~bits{}) : blend{});            \
         else                                                                                                  \
             r.v = reinterpret_cast<bits>(a.v op b.v);                                                         \
         detail::hide(r);                                                                                      \
         return r;                                                                                             \
     }
+
+namespace detail::inline HONE_UNIT {
+
+template <class Bits, class Raw, class F, int... I>
+HONE_INLINE void compare_lanes(Bits& r, const Raw& a, const Raw& b, F f, std::integer_sequence<int, I...>) {
+    using element = std::remove_cvref_t<decltype(r[0])>;
+    r = Bits{-static_cast<element>(f(a[I], b[I]))...};
+}
+
+}  // namespace detail::inline HONE_UNIT
 
 // T: float, double or std::int32_t; N: 1, 2, 4, 8 or 16. Aligned to its size on x86, to 16 bytes at most on
 // AArch64. A scalar converts to a vec that holds it in
@@ -332,6 +351,17 @@ HONE_INLINE vec<std::int32_t, N> to_int(const vec<float, N>& x) {
     return r;
 }
 
+namespace detail::inline HONE_UNIT {
+
+// a > b ? c : d
+template <class T, int N>
+HONE_INLINE void choose_greater(vec<T, N>& r, const vec<T, N>& a, const vec<T, N>& b, const vec<T, N>& c, const vec<T, N>& d) {
+    if constexpr (compare_by_lanes<T, N>) r = select(a > b, c, d);
+    else r.v = a.v > b.v ? c.v : d.v;
+}
+
+}  // namespace detail::inline HONE_UNIT
+
 // max(a, b) is b > a ? b : a, and min(a, b) is b < a ? b : a: the rule of std::max and std::min. A NaN in a is
 // returned; a NaN in b is ignored, and so is the sign of b where both are zero. Between a vec and a scalar the vec is
 // a, in either order of writing, so a relu or a clip lets the NaN of its argument through. One instruction on x86:
@@ -340,7 +370,7 @@ template <class T, int N>
 HONE_INLINE vec<T, N> max(const vec<T, N>& a, const vec<T, N>& b) {
     if constexpr (detail::mask_is_opaque) return select(b > a, b, a);
     vec<T, N> r;
-    r.v = b.v > a.v ? b.v : a.v;
+    detail::choose_greater(r, b, a, b, a);
     return r;
 }
 template <class T, int N>
@@ -355,7 +385,7 @@ template <class T, int N>
 HONE_INLINE vec<T, N> min(const vec<T, N>& a, const vec<T, N>& b) {
     if constexpr (detail::mask_is_opaque) return select(b < a, b, a);
     vec<T, N> r;
-    r.v = b.v < a.v ? b.v : a.v;
+    detail::choose_greater(r, a, b, b, a);
     return r;
 }
 template <class T, int N>
@@ -401,7 +431,7 @@ HONE_INLINE vec<T, N> round_even(const vec<T, N>& x) {
     // The sign comes behind the choice: in front of it AVX-512 merges bits under a mask, and Clang 21 takes the operands of
     // that in the wrong order (LLVM issue 157929).
     vec<T, N> r;
-    r.v = size.v < whole.v ? rounded.v : size.v;
+    detail::choose_greater(r, whole, size, rounded, size);
     return copysign(r, x);
 }
 
@@ -412,7 +442,7 @@ HONE_INLINE vec<T, N> floor(const vec<T, N>& x) {
     const vec<T, N> near = round_even(x);
     const vec<T, N> below = near - T(1);
     vec<T, N> r;
-    r.v = near.v > x.v ? below.v : near.v;
+    detail::choose_greater(r, near, x, below, near);
     return r;
 }
 

@@ -14,5 +14,6 @@
 #include "../kernel/all.inl"
 #include "../kernel/all_relaxed.inl"
 #include "avx512/row_groups.inl"
+#include "avx512/grouped_micro.inl"
 #include "end.hpp"
 #endif

@@ -2,5 +2,6 @@
 #include "pack.inl"
 #include "rank_micro.inl"
 #include "depthwise_micro.inl"
+#include "winograd.inl"
 #include "finish.inl"
 #include "registry.inl"

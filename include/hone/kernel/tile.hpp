@@ -51,6 +51,8 @@ struct micro_tile {
     T* pack = nullptr;                  // packing_micro: the first panel that B is packed into
     index_t pack_panel = 0;             // elements from one of these panels to the next
     index_t a_walk = 0, b_walk = 0, in_walk = 0, out_walk = 0;  // elements from one tile to the next
+    const T* bias = nullptr;            // grouped_micro: or null, added to every row of sums before they are stored
+    bool relu = false;                  // grouped_micro: stored is max(sum, 0), a NaN as it is
 };
 
 // The row that row i of a tile of mr rows reads and writes. Only tiles of four rows have more rows than they are told: in all
@@ -133,18 +135,54 @@ struct split_tile {
 template <class T>
 using split_fn = void (*)(const split_tile<T>&);
 
-// One call of a depthwise micro-kernel: all channels of one output pixel.
+// Output pixels side by side, each a step of the input from the one before, over the same taps: of a row of an image those whose
+// windows lie inside, and one or several at either end.
+struct depthwise_span {
+    index_t in = 0, b = 0;              // the first tap of the first pixel: elements behind rows[r], and behind b[r]
+    index_t taps = 0;                   // of each row of taps
+    index_t out = 0, pixels = 0;        // the first pixel, and how many
+};
+
+// One call of a depthwise micro-kernel: out (pixels, channels), a part of a row of output pixels.
 template <class T>
-struct depthwise_pixel {
-    const T* const* rows = nullptr;     // (taps) the input pixel under each tap: `channels` consecutive elements
-    const index_t* start = nullptr;     // (taps) which row of b each tap has
-    index_t taps = 0, channels = 0;
-    const T* b = nullptr;               // (all taps, channels)
-    T* out = nullptr;                   // (channels)
+struct depthwise_tile {
+    const T* const* rows = nullptr;     // (tap_rows) rows of the input that lie under a row of taps
+    const T* const* b = nullptr;        // (tap_rows) weights of each: (taps, channels)
+    index_t tap_rows = 0;
+    index_t tap_step = 0, pixel_step = 0, b_step = 0;  // elements from a tap to the next, of a pixel to the next; of b
+    const depthwise_span* span = nullptr;
+    index_t spans = 0, channels = 0;
+    T* out = nullptr;
+    index_t out_step = 0;               // elements from a pixel to the next
+    const T* bias = nullptr;            // (channels) or null: as in micro_tile
+    bool relu = false;
 };
 
 template <class T>
-using depthwise_fn = void (*)(const depthwise_pixel<T>&);
+using depthwise_fn = void (*)(const depthwise_tile<T>&);
+
+// One tile of a Winograd convolution of m x m outputs, a = m + 2: (a, a) pixels of `channels` elements become element (i, j) of
+// a x a matrices: `channels` elements, rounded up to whole registers, at out + (i * a + j) * out_step.
+template <class T>
+struct winograd_input_tile {
+    const T* const* pixels = nullptr;   // (a, a)
+    index_t channels = 0;
+    T* out = nullptr;
+    index_t out_step = 0;
+};
+// And back: sums of m x m pixels, pixel (i, j) at out + (i * m + j) * out_step. Channels are whole registers.
+template <class T>
+struct winograd_output_tile {
+    const T* in = nullptr;
+    index_t in_step = 0, channels = 0;
+    T* out = nullptr;
+    index_t out_step = 0;
+};
+template <class T>
+struct winograd_kernels {
+    void (*input[2])(const winograd_input_tile<T>&);    // m of 2 and 4
+    void (*output[2])(const winograd_output_tile<T>&);
+};
 
 // One call of an epilogue pass: the tile of sums goes through alpha, beta and the stages to C.
 template <class T>
@@ -161,6 +199,13 @@ struct finish_tile {
     T alpha = 1, beta = 0;
     index_t image_h = 0, image_w = 0;   // convolution: extents of the output that a row number counts through; else 0
 };
+
+// The stages that some kernels apply to their sums themselves: a bias for each column, then max(x, 0).
+struct bias_and_relu {
+    const void* bias = nullptr;         // or null
+    bool relu = false;
+};
+using bias_and_relu_fn = bias_and_relu (*)(const void* epilogue);
 
 template <class T>
 using finish_fn = void (*)(const finish_tile<T>&, const void* epilogue);

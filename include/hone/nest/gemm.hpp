@@ -71,6 +71,7 @@ struct gemm_job {
     bool plain = false;                                        // the last k block stores C itself: no alpha, beta, stages
     finish_fn<T> finish = nullptr;
     const void* epilogue = nullptr;
+    index_t first_row = 0, image_h = 0, image_w = 0;           // what a stage sees of row 0; rows are pixels of such images, or 0
 };
 
 // Where an epilogue halves the columns, panels of both halves of B alternate, so that what it combines meets in one tile:
@@ -222,7 +223,7 @@ inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, in
     index_t row_numbers[max_mr];                                                        // (mr)
     for (int r = 0; r < rows; ++r) {
         c_rows[r] = g.c + ((i + r) * g.c_row_stride + j * g.c_col_stride) * g.c_size;
-        row_numbers[r] = i + r;
+        row_numbers[r] = g.first_row + i + r;
     }
     finish_tile<T> ft;
     ft.t = tile;
@@ -237,6 +238,8 @@ inline void gemm_finish(const gemm_job<T>& g, index_t i, int rows, index_t j, in
     ft.cols = static_cast<int>(cols);
     ft.alpha = g.alpha;
     ft.beta = g.beta;
+    ft.image_h = g.image_h;
+    ft.image_w = g.image_w;
     g.finish(ft, g.epilogue);
 }
 

@@ -26,6 +26,7 @@ struct reg<float> {
     static HONE_INLINE constexpr int panel() { return 16; }
 
     static HONE_INLINE type zero() { return type{}; }
+    static HONE_INLINE type add(type a, type b) { return a + b; }
     static HONE_INLINE type set(float x) { return type{x, x, x, x, x, x, x, x}; }
     static HONE_INLINE type load(const float* p) { return *reinterpret_cast<const anywhere*>(p); }
     static HONE_INLINE void store(float* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
@@ -34,7 +35,9 @@ struct reg<float> {
     static HONE_INLINE type load(const float* p, tail t) { return _mm256_maskload_ps(p, reinterpret_cast<__m256i>(t)); }
     static HONE_INLINE void store(float* p, type v, tail t) { _mm256_maskstore_ps(p, reinterpret_cast<__m256i>(t), v); }
     static HONE_INLINE type fma(type a, type b, type c) { return _mm256_fmadd_ps(a, b, c); }
+    static HONE_INLINE type relu(type x) { return _mm256_max_ps(zero(), x); }  // max(x, 0); a NaN is the second operand
 #else
+    static HONE_INLINE type relu(type x) { return __builtin_ia32_maxps256(zero(), x); }  // max(x, 0); a NaN is the second operand
     static HONE_INLINE type load(const float* p, tail t) { return __builtin_ia32_maskloadps256(reinterpret_cast<const type*>(p), t); }
     static HONE_INLINE void store(float* p, type v, tail t) { __builtin_ia32_maskstoreps256(reinterpret_cast<type*>(p), t, v); }
     static HONE_INLINE type fma(type a, type b, type c) { return __builtin_ia32_vfmaddps256(a, b, c); }

@@ -26,6 +26,7 @@ struct reg<float> {
     static HONE_INLINE constexpr int panel() { return 16; }
 
     static HONE_INLINE type zero() { return type{}; }
+    static HONE_INLINE type add(type a, type b) { return a + b; }
     static HONE_INLINE type set(float x) { return type{x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
     static HONE_INLINE type load(const float* p) { return *reinterpret_cast<const anywhere*>(p); }
     static HONE_INLINE void store(float* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
@@ -74,6 +75,12 @@ struct reg<float> {
     static HONE_INLINE type fma(type a, type b, type c) {
         return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<short>(-1), 4);  // 4: MXCSR's rounding
     }
+#endif
+    // max(x, 0); vmaxps gives its second operand where one is NaN.
+#if HONE_CLANG
+    static HONE_INLINE type relu(type x) { return _mm512_max_ps(zero(), x); }
+#else
+    static HONE_INLINE type relu(type x) { return __builtin_ia32_maxps512_mask(zero(), x, x, static_cast<short>(-1), 4); }
 #endif
     // Adds x times the lanes of p that are on, in one instruction: compilers load them apart, or all of them.
     static HONE_INLINE void fma_part(type x, const float* p, tail t, type& c) {

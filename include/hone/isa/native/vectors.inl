@@ -15,6 +15,8 @@ struct unit_vector {
     static HONE_INLINE type set(T x) { return x - type{}; }  // a scalar beside a vector is every lane; -0 stays
     static HONE_INLINE type load(const T* p) { return *reinterpret_cast<const anywhere*>(p); }
     static HONE_INLINE void store(T* p, type v) { *reinterpret_cast<anywhere*>(p) = v; }
+    static HONE_INLINE type add(type a, type b) { return a + b; }
+    static HONE_INLINE type relu(type x) { return x < type{} ? type{} : x; }  // max(x, 0); NaN stays
     static HONE_INLINE type fma(type a, type b, type c) {
 #if HONE_ARM64
         if constexpr (sizeof(T) == 4) return vfmaq_f32(c, a, b);

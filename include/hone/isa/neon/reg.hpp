@@ -43,6 +43,8 @@ struct reg<float> {
     // Keeps a value in a register: GCC would rather load B once more for every row of a small tile.
     static HONE_INLINE void pin(type& v) { asm("" : "+w"(v)); }
     static HONE_INLINE type fma(type a, type b, type c) { return vfmaq_f32(c, a, b); }
+    static HONE_INLINE type add(type a, type b) { return a + b; }
+    static HONE_INLINE type relu(type x) { return vbslq_f32(vcltzq_f32(x), zero(), x); }  // max(x, 0); NaN stays
     static HONE_INLINE float sum(type v) { return vaddvq_f32(v); }
 };
 

@@ -23,6 +23,8 @@ struct reg {
     static HONE_INLINE type load(const T* p, tail) { return *p; }
     static HONE_INLINE void store(T* p, type v, tail) { *p = v; }
     static HONE_INLINE void pin(type&) {}
+    static HONE_INLINE type add(type a, type b) { return a + b; }
+    static HONE_INLINE type relu(type x) { return x < 0 ? 0 : x; }  // max(x, 0); NaN stays
     static HONE_INLINE type fma(type a, type b, type c) {
         if constexpr (sizeof(T) == 4) return __builtin_fmaf(a, b, c);
         else return __builtin_fma(a, b, c);

@@ -33,6 +33,8 @@ struct reg<float> {
     static HONE_INLINE type load(const float* p, tail t) { return svld1_f32(t, p); }
     static HONE_INLINE void store(float* p, type v, tail t) { svst1_f32(t, p, v); }
     static HONE_INLINE type fma(type a, type b, type c) { return svmla_f32_x(svptrue_b32(), c, a, b); }
+    static HONE_INLINE type add(type a, type b) { return svadd_f32_x(svptrue_b32(), a, b); }
+    static HONE_INLINE type relu(type x) { return svsel_f32(svcmplt_n_f32(svptrue_b32(), x, 0.0f), zero(), x); }  // max(x, 0); NaN stays
     static HONE_INLINE float sum(type v) { return svaddv_f32(svptrue_b32(), v); }
 };
 
