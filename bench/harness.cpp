@@ -156,9 +156,10 @@ std::string opposite(const measurement& m, const std::string& group) {
 
 // The peer to compare with: the best of the group, a null pointer where there is none.
 const timing* best_peer(const measurement& m, const std::string& group) {
+    const std::string theirs = opposite(m, group);
     const timing* best = nullptr;
     for (const timing& t : m.contenders)
-        if (t.group == opposite(m, group) && !is_hone(t) && t.wrong.empty() && (best == nullptr || t.gflops > best->gflops))
+        if (t.group == theirs && !is_hone(t) && t.wrong.empty() && (best == nullptr || t.gflops > best->gflops))
             best = &t;
     return best;
 }
@@ -170,9 +171,10 @@ const timing* hone_of(const measurement& m, const std::string& group) {
 }
 
 std::string peers_of(const measurement& m, const std::string& group) {
+    const std::string theirs = opposite(m, group);
     std::string list;
     for (const timing& t : m.contenders)
-        if (t.group == opposite(m, group) && !is_hone(t) && t.wrong.empty()) list += (list.empty() ? "" : ",") + t.name;
+        if (t.group == theirs && !is_hone(t) && t.wrong.empty()) list += (list.empty() ? "" : ",") + t.name;
     return list;
 }
 

@@ -12,16 +12,6 @@ using hone::index_t;
 using hone::isa;
 using namespace test;
 
-const std::vector<isa>& here() {
-    static const std::vector<isa> list = isas();
-    return list;
-}
-
-conv_memory& buffers(edge side) {
-    static conv_memory end(edge::end), begin(edge::begin);
-    return side == edge::end ? end : begin;
-}
-
 constexpr hone::blocking block_list[] = {{}, {.mc = 6, .kc = 150, .nc = 16}, {.mc = 1, .nc = 48}, {.mc = 12, .nc = 16}};
 
 // One problem on every instruction set by the algorithm of this name, which is what `dynamic` takes as well.
@@ -113,42 +103,28 @@ TEST_CASE("an algorithm that cannot compute a convolution is refused") {
         REQUIRE(general);
         CHECK(std::string_view(general->explain().kernel) == "implicit_gemm");
     };
+    const auto refused_with = [&](hone::conv_desc d, auto change, algorithm a) {
+        change(d);
+        refused(d, a);
+    };
     const hone::conv_desc one{.h = 6, .w = 7, .ic = 200, .oc = 8};
     REQUIRE(hone::plan(one, hone::policy{.algorithm = algorithm::pointwise}));
-    hone::conv_desc d = one;
-    d.window.stride_w = 2;
-    refused(d, algorithm::pointwise);
-    d = one;
-    d.window.pad = {.left = 1};
-    refused(d, algorithm::pointwise);
-    d = one;
-    d.groups = 2;
-    refused(d, algorithm::pointwise);
-    d = one;
-    d.kw = 2;
-    refused(d, algorithm::pointwise);
-    refused(d, algorithm::depthwise);
-    d = one;
-    d.output = {6 * 7 * 8 + 6 * 8, 7 * 8 + 8, 8, 1};  // a gap behind each row
-    refused(d, algorithm::pointwise);
+    refused_with(one, [](hone::conv_desc& d) { d.window.stride_w = 2; }, algorithm::pointwise);
+    refused_with(one, [](hone::conv_desc& d) { d.window.pad = {.left = 1}; }, algorithm::pointwise);
+    refused_with(one, [](hone::conv_desc& d) { d.groups = 2; }, algorithm::pointwise);
+    refused_with(one, [](hone::conv_desc& d) { d.kw = 2; }, algorithm::pointwise);
+    refused_with(one, [](hone::conv_desc& d) { d.kw = 2; }, algorithm::depthwise);
+    // A gap behind each row.
+    refused_with(one, [](hone::conv_desc& d) { d.output = {6 * 7 * 8 + 6 * 8, 7 * 8 + 8, 8, 1}; }, algorithm::pointwise);
 
     const hone::conv_desc first{.h = 9, .w = 9, .ic = 3, .oc = 8, .kh = 3, .kw = 3};
     REQUIRE(hone::plan(first, hone::policy{.algorithm = algorithm::first_layer}));
-    d = first;
-    d.window.dilation_w = 2;
-    refused(d, algorithm::first_layer);
-    d = first;
-    d.window.transposed = true;
-    refused(d, algorithm::first_layer);
-    d = first;
-    d.ic = 64;
-    refused(d, algorithm::first_layer);
-    d = first;
-    d.kw = 1;
-    refused(d, algorithm::first_layer);
-    d = first;
-    d.input = {9 * 9 * 4, 9 * 4, 4, 1};  // pixels do not touch
-    refused(d, algorithm::first_layer);
+    refused_with(first, [](hone::conv_desc& d) { d.window.dilation_w = 2; }, algorithm::first_layer);
+    refused_with(first, [](hone::conv_desc& d) { d.window.transposed = true; }, algorithm::first_layer);
+    refused_with(first, [](hone::conv_desc& d) { d.ic = 64; }, algorithm::first_layer);
+    refused_with(first, [](hone::conv_desc& d) { d.kw = 1; }, algorithm::first_layer);
+    // Pixels do not touch.
+    refused_with(first, [](hone::conv_desc& d) { d.input = {9 * 9 * 4, 9 * 4, 4, 1}; }, algorithm::first_layer);
     const auto short_runs = hone::plan(first, hone::policy{.block = {.kc = 8}, .algorithm = algorithm::first_layer});
     CHECK(short_runs.status() == hone::status{code::unsupported, hone::argument::policy_algorithm, static_cast<index_t>(algorithm::first_layer), 1});
 }

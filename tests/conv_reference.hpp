@@ -445,6 +445,18 @@ inline std::string bytes_differ(const void* x, const void* y, std::size_t bytes)
     return bytes == 0 || std::memcmp(x, y, bytes) == 0 ? "" : "other bits";
 }
 
+// The instruction sets that run here, asked for once.
+inline const std::vector<hone::isa>& here() {
+    static const std::vector<hone::isa> list = isas();
+    return list;
+}
+
+// Memory for operands that end, or begin, at a protected page.
+inline conv_memory& buffers(edge side) {
+    static conv_memory end(edge::end), begin(edge::begin);
+    return side == edge::end ? end : begin;
+}
+
 // Scratch of exactly the size the plan asks for, filled with NaN, ending at the protected page.
 inline std::span<std::byte> exact_scratch(pool<std::byte>& memory, index_t bytes) {
     std::byte* p = memory.of(bytes).place(bytes);

@@ -10,16 +10,6 @@ using hone::index_t;
 using hone::isa;
 using namespace test;
 
-const std::vector<isa>& here() {
-    static const std::vector<isa> list = isas();
-    return list;
-}
-
-conv_memory& buffers(edge side) {
-    static conv_memory end(edge::end), begin(edge::begin);
-    return side == edge::end ? end : begin;
-}
-
 // Counts through the combinations of several lists: the first runs fastest.
 class combinations {
 public:

@@ -12,11 +12,6 @@ using hone::index_t;
 using hone::isa;
 using namespace test;
 
-const std::vector<isa>& here() {
-    static const std::vector<isa> list = isas();
-    return list;
-}
-
 // Images of values in [-1, 1), 3 x 3 filters, in double precision what a convolution with bias and ReLU should be.
 struct problem {
     problem(index_t n, index_t h, index_t w, index_t ic, index_t oc, hone::padding pad, random_source& source)

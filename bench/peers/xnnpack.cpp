@@ -57,7 +57,7 @@ xnn_status prepare(Setup setup, xnn_operator_t op, const conv_problem& p, Size h
 }
 
 template <class Setup>
-xnn_status prepare_deconv(Setup setup, xnn_operator_t op, const conv_problem& p) {
+xnn_status prepare_transposed(Setup setup, xnn_operator_t op, const conv_problem& p) {
     const auto h = static_cast<std::size_t>(p.h), w = static_cast<std::size_t>(p.w);
     if constexpr (std::is_invocable_v<Setup, xnn_operator_t, const float*, float*>) {
         std::size_t oh = 0, ow = 0;
@@ -68,43 +68,28 @@ xnn_status prepare_deconv(Setup setup, xnn_operator_t op, const conv_problem& p)
     }
 }
 
-std::vector<entry> deconv(const conv_problem& p) {
-    const std::vector<float> w = ordered(p, false);
-    const auto u = [](long v) { return static_cast<std::uint32_t>(v); };
-    const auto z = [](long v) { return static_cast<std::size_t>(v); };
-    xnn_operator_t op = nullptr;
-    xnn_status s = create(xnn_create_deconvolution2d_nhwc_f32, &op, u(p.pad_h), u(p.pad_w), u(p.pad_h), u(p.pad_w), u(p.kh), u(p.kw),
-                          u(p.stride_h), u(p.stride_w), u(1), u(1), u(p.groups), z(p.ic / p.groups), z(p.oc / p.groups), z(p.ic), z(p.oc),
-                          w.data(), p.bias, 0.0f, HUGE_VALF, std::uint32_t{0});
-    const std::shared_ptr<xnn_operator> owner(op, [](xnn_operator_t o) {
-        if (o != nullptr) xnn_delete_operator(o);
-    });
-    if (s == xnn_status_success) s = prepare_deconv(xnn_setup_deconvolution2d_nhwc_f32, op, p);
-    if (s != xnn_status_success) {
-        std::fprintf(stderr, "xnnpack: status %d for a transposed %ldx%ldx%ld\n", static_cast<int>(s), p.h, p.w, p.ic);
-        return {};
-    }
-    return {{"xnnpack", "", repeated([owner] { xnn_run_operator(owner.get(), nullptr); }), {}, nullptr, 0}};
-}
-
 std::vector<entry> conv(const conv_problem& p) {
-    if (p.transposed) return deconv(p);
     const bool depthwise = p.groups == p.ic && p.groups == p.oc;
     const std::vector<float> w = ordered(p, depthwise);
     const auto u = [](long v) { return static_cast<std::uint32_t>(v); };
     const auto z = [](long v) { return static_cast<std::size_t>(v); };
     xnn_operator_t op = nullptr;
-    xnn_status s = create(xnn_create_convolution2d_nhwc_f32, &op, u(p.pad_h), u(p.pad_w), u(p.pad_h), u(p.pad_w), u(p.kh),
-                          u(p.kw), u(p.stride_h), u(p.stride_w), u(1), u(1), u(p.groups), z(p.ic / p.groups),
-                          z(p.oc / p.groups), z(p.ic), z(p.oc), w.data(), p.bias, 0.0f, HUGE_VALF,
-                          depthwise ? std::uint32_t{XNN_FLAG_DEPTHWISE_CONVOLUTION} : std::uint32_t{0});
+    const auto created = [&](auto how, std::uint32_t flags) {
+        return create(how, &op, u(p.pad_h), u(p.pad_w), u(p.pad_h), u(p.pad_w), u(p.kh), u(p.kw), u(p.stride_h), u(p.stride_w), u(1), u(1),
+                      u(p.groups), z(p.ic / p.groups), z(p.oc / p.groups), z(p.ic), z(p.oc), w.data(), p.bias, 0.0f, HUGE_VALF, flags);
+    };
+    xnn_status s = p.transposed ? created(xnn_create_deconvolution2d_nhwc_f32, 0)
+                                : created(xnn_create_convolution2d_nhwc_f32, depthwise ? std::uint32_t{XNN_FLAG_DEPTHWISE_CONVOLUTION} : 0);
     const std::shared_ptr<xnn_operator> owner(op, [](xnn_operator_t o) {
         if (o != nullptr) xnn_delete_operator(o);
     });
     std::shared_ptr<void> workspace;
-    if (s == xnn_status_success) s = prepare(xnn_setup_convolution2d_nhwc_f32, op, p, z(p.h), z(p.w), workspace);
+    if (s == xnn_status_success) {
+        s = p.transposed ? prepare_transposed(xnn_setup_deconvolution2d_nhwc_f32, op, p)
+                         : prepare(xnn_setup_convolution2d_nhwc_f32, op, p, z(p.h), z(p.w), workspace);
+    }
     if (s != xnn_status_success) {
-        std::fprintf(stderr, "xnnpack: status %d for %ldx%ldx%ld\n", static_cast<int>(s), p.h, p.w, p.ic);
+        std::fprintf(stderr, "xnnpack: status %d for %ldx%ldx%ld%s\n", static_cast<int>(s), p.h, p.w, p.ic, p.transposed ? ", transposed" : "");
         return {};
     }
     return {{"xnnpack", "", repeated([owner, workspace] { xnn_run_operator(owner.get(), nullptr); }), {}, nullptr, 0}};

@@ -30,6 +30,7 @@
 #include "gemm.hpp"
 #include "nest/conv.hpp"
 #include "nest/depthwise.hpp"
+#include "nest/pointwise.hpp"
 #include "nest/winograd.hpp"
 
 namespace hone::inline HONE_ABI {
@@ -101,7 +102,7 @@ struct conv_decision {
     hone::algorithm algorithm = hone::algorithm::implicit_gemm;
     conv_axis y, x;
     index_t mc = 0, kc = 0, nc = 0;
-    index_t l1 = 0;                    // pointwise: as in gemm_decision
+    index_t l1 = 0;                    // pointwise and Winograd: as in gemm_decision
     bool far = false;
     int together = 1;                  // groups that share a register
     bool one_by_one = false;           // images are computed one after the other
@@ -231,10 +232,15 @@ inline status check_conv_desc(const conv_desc& d) {
 HONE_INLINE constexpr bool is_winograd(algorithm a) { return a >= algorithm::winograd_2x2; }
 HONE_INLINE constexpr index_t winograd_tile(algorithm a) { return a == algorithm::winograd_2x2 ? 2 : 4; }
 
+// Whether an axis begins anew where `extent` steps of the one within it end. Of an image without elements strides may be anything.
+HONE_INLINE constexpr bool follows(index_t stride, index_t extent, index_t step) {
+    index_t reach = 0;
+    return !__builtin_mul_overflow(extent, step, &reach) && stride == reach;
+}
 // Whether strides say that the pixels of an image are as far apart at the end of a row as within it.
-HONE_INLINE constexpr bool flat_image(const image_strides& s, index_t h, index_t w) { return h <= 1 || s.h == w * s.w; }
+HONE_INLINE constexpr bool flat_image(const image_strides& s, index_t h, index_t w) { return h <= 1 || follows(s.h, w, s.w); }
 // Whether the images of a batch follow one another as their pixels do.
-HONE_INLINE constexpr bool flat_batch(const image_strides& s, index_t n, index_t h, index_t w) { return n <= 1 || s.n == h * w * s.w; }
+HONE_INLINE constexpr bool flat_batch(const image_strides& s, index_t n, index_t h, index_t w) { return n <= 1 || follows(s.n, h * w, s.w); }
 
 // Whether an algorithm can compute this; the output has oh x ow pixels. Input whose channels are not contiguous is copied to
 // dense pixels beforehand.
@@ -249,7 +255,7 @@ HONE_INLINE constexpr bool can_run(algorithm a, const conv_desc& d, index_t oh, 
     }
     if (a == algorithm::first_layer) {
         const index_t row = d.kw * d.ic;
-        return d.groups == 1 && d.ic > 0 && d.kw > 1 && d.kw <= longest_row_of_taps && row <= longest_row_of_taps && !w.transposed && w.dilation_w == 1 &&
+        return d.groups == 1 && d.ic > 0 && d.kw > 1 && row <= longest_row_of_taps && !w.transposed && w.dilation_w == 1 &&
                (copied || d.input.w == d.ic) && (p.block.kc == 0 || p.block.kc >= row);
     }
     if (is_winograd(a)) {
@@ -354,33 +360,36 @@ inline status decide_conv(conv_decision<T>& d, conv_desc desc, const policy& p, 
     d.copy_input = desc.input.c != 1;
 
     const machine::cache_info& cache = this_machine().cache;
-    const index_t unit = most(d.kernel.nr, d.kernel.panel);
-    conv_blocks blocks = model_conv_blocks(cache, d.kernel.mr, unit, desc.kh * desc.kw, icg, ocg * d.together, size);
-    if (d.algorithm == algorithm::pointwise) {
-        const blocking b = model_blocks(cache, d.kernel.mr, d.kernel.nr, pixels, static_cast<int>(size));
+    const index_t unit = column_unit(d.kernel, false);
+    conv_blocks blocks;
+    index_t rows = pixels;                                                              // of the products
+    if (d.depthwise) {
+        blocks = model_depthwise_blocks(cache, d.y, d.x, desc.groups, size);
+    } else if (d.algorithm == algorithm::pointwise) {
+        const blocking b = model_blocks(cache, d.kernel.mr, d.kernel.nr, rows, static_cast<int>(size));
         blocks = {b.mc, b.kc, b.nc};
-        d.l1 = cache.l1d.bytes / 2 / size;
-        d.far = fetches_ahead(cache, d.kernel, pixels, ocg, icg, false);
-    }
-    index_t rows = pixels;
-    if (is_winograd(d.algorithm)) {
+        d.far = fetches_ahead(cache, d.kernel, rows, ocg, icg, false);
+    } else if (is_winograd(d.algorithm)) {
         const index_t m = winograd_tile(d.algorithm);
-        rows = desc.n * (ceil_div(oh, m) * ceil_div(ow, m));
-        blocks = model_winograd_blocks(cache, model_blocks(cache, d.kernel.mr, d.kernel.nr, rows, static_cast<int>(size)), d.kernel.mr, unit, m,
-                                       icg, ocg, size);
-        d.l1 = cache.l1d.bytes / 2 / size;
+        rows = desc.n * winograd_tiles(d.y, d.x, m);
+        const blocking b = model_blocks(cache, d.kernel.mr, d.kernel.nr, rows, static_cast<int>(size));
+        blocks = model_winograd_blocks(cache, b.kc, d.kernel.mr, unit, m, icg, ocg, size);
         d.far = fetches_ahead(cache, d.kernel, blocks.mc, ocg, icg * winograd_elements(m), false);
+    } else {
+        blocks = model_conv_blocks(cache, d.kernel.mr, unit, desc.kh * desc.kw, icg, ocg * d.together, size);
     }
+    d.l1 = cache.l1d.bytes / 2 / size;
     d.kc = p.block.kc ? p.block.kc : blocks.kc;
     if (d.algorithm == algorithm::first_layer) d.kc = most(d.kc, desc.kw * desc.ic);
     if (d.together > 1) d.kc = most(d.kc, icg);
-    if (d.algorithm == algorithm::depthwise) {
-        const depthwise_blocks b = model_depthwise_blocks(cache, d.y, d.x, desc.groups, size);
-        d.mc = least(p.block.mc ? p.block.mc : b.pixels, most(ow, 1));
-        d.nc = round_up(least(p.block.nc ? p.block.nc : b.channels, most(desc.groups, 1)), panel_floor);
+    d.mc = p.block.mc ? p.block.mc : blocks.mc;
+    d.nc = p.block.nc ? p.block.nc : blocks.nc;
+    if (d.depthwise) {
+        d.mc = least(d.mc, most(ow, 1));
+        d.nc = round_up(least(d.nc, most(desc.groups, 1)), panel_floor);
     } else {
-        d.mc = round_up(least(p.block.mc ? p.block.mc : blocks.mc, most(rows, 1)), d.kernel.mr);
-        d.nc = round_up(least(p.block.nc ? p.block.nc : blocks.nc, most(ocg * d.together, 1)), unit);
+        d.mc = round_up(least(d.mc, most(rows, 1)), d.kernel.mr);
+        d.nc = round_up(least(d.nc, most(ocg * d.together, 1)), unit);
     }
     d.one_by_one = d.copy_input || (d.algorithm == algorithm::pointwise && !(flat_batch(desc.input, desc.n, desc.h, desc.w) &&
                                                                              flat_batch(desc.output, desc.n, oh, ow)));
@@ -402,12 +411,9 @@ inline parts parts_of(const conv_decision<T>& d, int workers) {
         return split_parts(rows, d.whole_rows ? 1 : d.desc.groups, 1, panel_floor, most_workers, false);
     }
     index_t pixels = ceil_div(images * (d.y.out * d.x.out), most(d.y.phases() * d.x.phases(), 1));
-    if (is_winograd(d.algorithm)) {
-        const index_t m = winograd_tile(d.algorithm);
-        pixels = images * (ceil_div(d.y.out, m) * ceil_div(d.x.out, m));
-    }
+    if (is_winograd(d.algorithm)) pixels = images * winograd_tiles(d.y, d.x, winograd_tile(d.algorithm));
     if (d.whole_rows) return split_parts(pixels, 1, d.kernel.mr, 1, most_workers, true);
-    return split_parts(pixels, d.desc.oc / d.desc.groups * d.together, d.kernel.mr, most(d.kernel.nr, d.kernel.panel), most_workers, true);
+    return split_parts(pixels, d.desc.oc / d.desc.groups * d.together, d.kernel.mr, column_unit(d.kernel, false), most_workers, true);
 }
 
 // Bytes that all tasks share: packed weights where they are packed each call, a row of zeros, one image in NHWC.
@@ -462,7 +468,7 @@ inline winograd_scratch winograd_task_scratch(const conv_decision<T>& d) {
 }
 template <class T>
 inline index_t task_bytes(const conv_decision<T>& d) {
-    if (d.algorithm == algorithm::depthwise) return depthwise_task_scratch(d).bytes();
+    if (d.depthwise) return depthwise_task_scratch(d).bytes();
     if (d.algorithm == algorithm::pointwise) {
         const index_t pixels = (d.one_by_one ? 1 : d.desc.n) * d.desc.h * d.desc.w;
         return gemm_scratch_of(d.kernel, pixels, d.desc.oc, d.desc.ic, d.mc, d.kc, d.nc, d.l1, false, b_source::packed_beforehand,
@@ -603,11 +609,6 @@ HONE_NOINLINE inline status pack_conv(const conv_decision<T>& d, const filter_vi
 // or as channels do (NCHW).
 template <class T>
 inline bool flat(const image_view<T>& v, flat_view& m) {
-    // An image without elements may have any strides, also such whose products do not fit.
-    const auto follows = [](index_t stride, index_t extent, index_t step) {
-        index_t reach = 0;
-        return !__builtin_mul_overflow(extent, step, &reach) && stride == reach;
-    };
     const bool rows = v.h <= 1 || follows(v.h_stride, v.w, v.w_stride);
     const bool by_pixel = v.n <= 1 || follows(v.n_stride, v.h * v.w, v.w_stride);
     if (!rows || (!by_pixel && !follows(v.n_stride, v.c, v.c_stride))) return false;
@@ -644,40 +645,6 @@ inline status check_output(const conv_desc& d, const image_view<C>& out) {
     if (out.w != ow) return {code::mismatch, argument::output_w, out.w, ow};
     if (out.c != d.oc) return {code::mismatch, argument::output_c, out.c, d.oc};
     return {};
-}
-
-// A pointwise convolution is the product of pixels and weights; one task of it.
-template <class T>
-inline void pointwise_task(const conv_decision<T>& d, const conv_job<T>& job, index_t row_part, index_t row_parts, index_t col_part,
-                           index_t col_parts, std::byte* scratch) {
-    const gemm_kernel<T>& kn = d.kernel;
-    gemm_job<T> g;
-    g.kernel = &kn;
-    g.m = job.images * d.desc.h * d.desc.w;
-    g.n = job.oc;
-    g.k = job.ic;
-    g.mc = d.mc;
-    g.kc = d.kc;
-    g.nc = d.nc;
-    g.a = job.input;
-    g.a_row_stride = job.in_w;
-    g.a_col_stride = 1;
-    g.packed = job.weights;
-    g.c = job.output;
-    g.c_row_stride = job.out_w;
-    g.c_col_stride = job.out_c;
-    g.c_size = job.out_size;
-    g.l1 = d.l1;
-    g.far = d.far;
-    g.source = b_source::packed_beforehand;
-    g.sums_in_c = d.sums_in_output && several_blocks(d);
-    g.plain = job.plain;
-    g.finish = job.finish;
-    g.epilogue = job.epilogue;
-    g.first_row = job.first_image * d.y.out * d.x.out;
-    g.image_h = d.y.out;
-    g.image_w = d.x.out;
-    gemm_task(g, part_of(g.m, kn.mr, row_parts, row_part), part_of(g.n, most(kn.nr, kn.panel), col_parts, col_part), scratch);
 }
 
 // Checks everything that needs the pointers, then runs. filter is null where packed is given.
@@ -734,9 +701,9 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
         job.transforms = winograd_kernels_of<T>(d.kernel.isa);
         job.winograd = winograd_tile(d.algorithm);
         job.group_weights /= winograd_elements(job.winograd);  // of one element
-        job.l1 = d.l1;
-        job.far = d.far;
     }
+    job.l1 = d.l1;
+    job.far = d.far;
     if (filter) {
         T* weights = reinterpret_cast<T*>(*memory);
         pack_filter(d, *filter, weights);
@@ -755,6 +722,7 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     job.out_w = c.output.w;
     job.out_c = c.output.c;
     job.out_size = d.out_size;
+    job.sums_in_output = d.sums_in_output;
     job.plain = d.plain_stages;
     job.simple = d.simple != nullptr;
     if (d.simple) job.stages = d.simple(epilogue);
@@ -765,8 +733,8 @@ inline status run_conv(const conv_decision<T>& d, const image_view<const T>& in,
     auto compute = [&](index_t i) {
         const index_t row = i / p.cols, col = i % p.cols;
         std::byte* mine = own + i * each;
-        if (d.algorithm == algorithm::depthwise) depthwise_task(job, row, p.rows, col, p.cols, depthwise_task_scratch(d), mine);
-        else if (d.algorithm == algorithm::pointwise) pointwise_task(d, job, row, p.rows, col, p.cols, mine);
+        if (d.depthwise) depthwise_task(job, row, p.rows, col, p.cols, depthwise_task_scratch(d), mine);
+        else if (d.algorithm == algorithm::pointwise) pointwise_task(job, row, p.rows, col, p.cols, mine);
         else if (is_winograd(d.algorithm)) winograd_task(job, row, p.rows, col, p.cols, winograd_task_scratch(d), mine);
         else conv_task(job, row, p.rows, col, p.cols, task_scratch(d), mine);
     };

@@ -55,10 +55,8 @@ HONE_INLINE void depthwise_pixels(const depthwise_tile<T>& g, const depthwise_sp
             if constexpr (P > 4) asm("" : "+r"(upper));
         }
     }
-    const depthwise_tile<T>* late = &g;
-    asm volatile("" : "+r"(late));  // not read before the loop, which has no register to keep it in
-    const typename R::type b = late->bias ? load_part<T, Part>(late->bias + c, t) : R::zero();
-    const bool relu = late->relu;
+    const typename R::type b = g.bias ? load_part<T, Part>(g.bias + c, t) : R::zero();
+    const bool relu = g.relu;
     T* out = g.out + (span.out + x) * g.out_step + c;                      // (P, lanes)
     store_part<T, Part>(out, with_bias_and_relu<T>(s0, b, relu), t);
     if constexpr (P > 1) {

@@ -37,8 +37,9 @@ HONE_INLINE void finish_columns(const finish_tile<T>& g, const E& stages, const 
 }
 
 template <class T, class E>
-HONE_INLINE void finish_rows(const finish_tile<T>& g, const E& stages) {
+HONE_NOINLINE HONE_FLATTEN void finish(const finish_tile<T>& g, const void* epilogue) {
     constexpr int W = epilogue_lanes<T>;
+    const E& stages = *static_cast<const E*>(epilogue);
     using C = typename E::template stored<T>;
     const index_t t_stride = g.t_stride, first_col = g.col, image_h = g.image_h, image_w = g.image_w;
     const int rows = g.rows, whole = !E::halves && g.alpha == T(1) && g.beta == T(0) && g.out_stride == 1 ? g.cols / W * W : 0;
@@ -64,16 +65,5 @@ HONE_INLINE void finish_rows(const finish_tile<T>& g, const E& stages) {
             }
         }
         if (more) finish_columns<T, E>(g, stages, t, c, at, whole);
-    }
-}
-
-template <class T, class E>
-HONE_NOINLINE HONE_FLATTEN void finish(const finish_tile<T>& g, const void* epilogue) {
-    // Pointers of small stages stay in registers as a copy of their own, which no store to C can change.
-    if constexpr (std::is_trivially_copyable_v<E> && sizeof(E) <= 64) {
-        const E stages = *static_cast<const E*>(epilogue);
-        finish_rows<T, E>(g, stages);
-    } else {
-        finish_rows<T, E>(g, *static_cast<const E*>(epilogue));
     }
 }

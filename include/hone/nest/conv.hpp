@@ -20,7 +20,6 @@
 #pragma once
 
 #include "conv_job.hpp"
-#include "gemm.hpp"
 
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
 
@@ -162,7 +161,7 @@ inline void conv_block(const conv_job<T>& job, const phase_pixels& phase, index_
         for (int i = 0; i < height; ++i, phase.advance(p)) {
             const index_t h = phase.y.first_output + p.y * phase.y.output_step, w = phase.x.first_output + p.x * phase.x.output_step;
             out_rows[i] = job.out_at(p.n, h, w, g * job.group_oc + j0);
-            row_numbers[i] = ((job.first_image + p.n) * job.y.out + h) * job.x.out + w;
+            row_numbers[i] = job.row_number(p.n, h, w);
         }
         const bool by_pixel = edge && !job.finite;
         for (index_t jr = 0; jr < cols; jr += kn.nr) {
@@ -222,18 +221,7 @@ inline void conv_block(const conv_job<T>& job, const phase_pixels& phase, index_
             if (!to_tile) continue;
             void* c_rows[max_mr];
             for (int i = 0; i < height; ++i) c_rows[i] = out_rows[i] + jr * job.out_c * job.out_size;
-            finish_tile<T> ft;
-            ft.t = mem.tile;
-            ft.t_stride = kn.nr;
-            ft.out = c_rows;
-            ft.out_stride = job.out_c;
-            ft.row = row_numbers;
-            ft.col = g * job.group_oc + j0 + jr;
-            ft.rows = height;
-            ft.cols = width;
-            ft.image_h = job.y.out;
-            ft.image_w = job.x.out;
-            job.finish(ft, job.epilogue);
+            job.apply_stages(mem.tile, kn.nr, height, c_rows, row_numbers, g * job.group_oc + j0 + jr, width);
         }
         q += height;
     }
@@ -253,7 +241,7 @@ inline void conv_task(const conv_job<T>& job, index_t row_part, index_t row_part
     mem.edges = by_rows ? reinterpret_cast<T*>(scratch + s.rows + s.start + s.taps) : nullptr;
     T* kept = s.sums ? reinterpret_cast<T*>(scratch + s.rows + s.start + s.taps + s.edges) : nullptr;
     mem.tile = reinterpret_cast<T*>(scratch + s.rows + s.start + s.taps + s.edges + s.sums);
-    const index_t unit = most(kn.nr, kn.panel);
+    const index_t unit = column_unit(kn, false);
     for (index_t phase = 0; phase < job.y.phases() * job.x.phases(); ++phase) {
         const phase_pixels pixels{axis_phase(job.y, phase / job.x.phases()), axis_phase(job.x, phase % job.x.phases())};
         const axis_phase &y = pixels.y, &x = pixels.x;

@@ -11,25 +11,9 @@
 // Pixels at the edges have fewer taps: they are spans of their own, and padding is never read.
 #pragma once
 
-#include "../machine/cache.hpp"
 #include "conv_job.hpp"
 
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
-
-struct depthwise_blocks {
-    index_t pixels = 1, channels = 1;
-};
-
-// Channels so few that the rows of input under one row of output take half of L1, and what they leave a tile of sums.
-inline depthwise_blocks model_depthwise_blocks(const machine::cache_info& c, const conv_axis& y, const conv_axis& x, index_t channels,
-                                               index_t size) {
-    const index_t row = least(x.in, x.transposed ? x.in : x.out * x.stride), rows = least(y.taps, most(y.in, 1));
-    depthwise_blocks b;
-    b.channels = most(c.l1d.bytes / 2 / size / most(rows * row, 1) / panel_floor, 1) * panel_floor;
-    b.channels = least(b.channels, round_up(most(channels, 1), panel_floor));
-    b.pixels = most(c.l1d.bytes / 4 / size / b.channels, 1);
-    return b;
-}
 
 // Bytes of each part of one task's scratch, in the order they lie there, each on 64-byte lines.
 struct depthwise_scratch {
@@ -113,26 +97,16 @@ inline void depthwise_task(const conv_job<T>& job, index_t row_part, index_t row
                     d.out_step = direct ? x.output_step * job.out_w : round_up(d.channels, panel_floor);
                     job.depthwise(d);
                     if (direct) continue;
-                    finish_tile<T> ft;
-                    ft.t_stride = d.out_step;
-                    ft.out_stride = job.out_c;
-                    ft.col = jc;
-                    ft.cols = static_cast<int>(d.channels);
-                    ft.image_h = job.y.out;
-                    ft.image_w = job.x.out;
-                    const index_t first_row = ((job.first_image + n) * job.y.out + h) * job.x.out + w;
+                    const index_t first_row = job.row_number(n, h, w);
                     for (index_t p = 0; p < pixels; p += max_mr) {
-                        void* out_rows[max_mr];                                         // (rows)
-                        index_t row_numbers[max_mr];                                    // (rows)
-                        ft.rows = static_cast<int>(least(max_mr, pixels - p));
-                        for (int t = 0; t < ft.rows; ++t) {
+                        void* out_rows[max_mr];                                         // (count)
+                        index_t row_numbers[max_mr];                                    // (count)
+                        const index_t count = least(max_mr, pixels - p);
+                        for (index_t t = 0; t < count; ++t) {
                             out_rows[t] = pixel + (p + t) * x.output_step * job.out_w * job.out_size;
                             row_numbers[t] = first_row + (p + t) * x.output_step;
                         }
-                        ft.t = tile + p * d.out_step;
-                        ft.out = out_rows;
-                        ft.row = row_numbers;
-                        job.finish(ft, job.epilogue);
+                        job.apply_stages(tile + p * d.out_step, d.out_step, count, out_rows, row_numbers, jc, d.channels);
                     }
                 }
             }

@@ -5,6 +5,7 @@
 #include "../machine/cache.hpp"
 #include "../policy.hpp"
 #include "gemm.hpp"
+#include "window.hpp"
 
 namespace hone::inline HONE_ABI::detail::inline HONE_UNIT {
 
@@ -152,6 +153,34 @@ inline conv_blocks model_conv_blocks(const machine::cache_info& c, int mr, index
     b.kc = least(k, longest);
     b.nc = least(round_up(most(oc, 1), unit), most(l2 / b.kc / unit, 1) * unit);
     b.mc = most(c.l2.bytes / 4 / size / b.nc / mr, 1) * mr;
+    return b;
+}
+
+// Of a depthwise convolution: channels (nc) so few that the rows of input under one row of output take half of L1, and pixels (mc)
+// whose tile of sums takes a quarter.
+inline conv_blocks model_depthwise_blocks(const machine::cache_info& c, const conv_axis& y, const conv_axis& x, index_t channels,
+                                          index_t size) {
+    const index_t row = least(x.in, x.transposed ? x.in : x.out * x.stride), rows = least(y.taps, most(y.in, 1));
+    conv_blocks b;
+    b.kc = 1;
+    b.nc = most(c.l1d.bytes / 2 / size / most(rows * row, 1) / panel_floor, 1) * panel_floor;
+    b.nc = least(b.nc, round_up(most(channels, 1), panel_floor));
+    b.mc = most(c.l1d.bytes / 4 / size / b.nc, 1);
+    return b;
+}
+
+// Of a Winograd convolution of m x m outputs a tile: elements of a transformed tile, and tiles of an image.
+HONE_INLINE constexpr index_t winograd_elements(index_t m) { return (m + 2) * (m + 2); }
+HONE_INLINE constexpr index_t winograd_tiles(const conv_axis& y, const conv_axis& x, index_t m) { return ceil_div(y.out, m) * ceil_div(x.out, m); }
+
+// And its blocks: tiles (mc) whose transformed input and products take three quarters of L2, output channels of these (nc).
+inline conv_blocks model_winograd_blocks(const machine::cache_info& c, index_t kc, int mr, index_t unit, index_t m, index_t ic, index_t oc,
+                                         index_t size) {
+    conv_blocks b;
+    b.kc = kc;
+    b.nc = round_up(least(most(oc, 1), 128), unit);
+    const index_t each = winograd_elements(m) * (round_up(ic, panel_floor) + b.nc) * size;
+    b.mc = most(c.l2.bytes / 4 * 3 / each / mr, 1) * mr;
     return b;
 }
 

@@ -24,19 +24,6 @@ struct winograd_scratch {
     constexpr index_t bytes() const { return pixels + input + products + sums + gemm; }
 };
 
-HONE_INLINE constexpr index_t winograd_elements(index_t m) { return (m + 2) * (m + 2); }
-
-// Tiles of a block and output channels of its products.
-inline conv_blocks model_winograd_blocks(const machine::cache_info& c, const blocking& gemm, int mr, index_t unit, index_t m, index_t ic,
-                                         index_t oc, index_t size) {
-    conv_blocks b;
-    b.kc = gemm.kc;
-    b.nc = round_up(least(most(oc, 1), 128), unit);
-    const index_t each = winograd_elements(m) * (round_up(ic, panel_floor) + b.nc) * size;
-    b.mc = most(c.l2.bytes / 4 * 3 / each / mr, 1) * mr;
-    return b;
-}
-
 template <class T>
 HONE_INLINE constexpr winograd_scratch winograd_scratch_of(const gemm_kernel<T>& kn, index_t m, index_t ic, index_t mc, index_t kc, index_t nc,
                                                            index_t l1) {
@@ -83,11 +70,18 @@ inline void winograd_task(const conv_job<T>& job, index_t row_part, index_t row_
     T* products = reinterpret_cast<T*>(scratch + s.pixels + s.input);                   // (a * a, mc, nc)
     T* sums = reinterpret_cast<T*>(scratch + s.pixels + s.input + s.products);          // (m * m, nc)
     std::byte* own = scratch + s.pixels + s.input + s.products + s.sums;
-    const index_t rows = ceil_div(job.y.out, m), each_row = ceil_div(job.x.out, m), unit = most(kn.nr, kn.panel);
-    const range tiles = part_of(job.images * rows * each_row, kn.mr, row_parts, row_part), cols = part_of(job.oc, unit, col_parts, col_part);
+    const index_t each_image = winograd_tiles(job.y, job.x, m), each_row = ceil_div(job.x.out, m), unit = column_unit(kn, false);
+    const range tiles = part_of(job.images * each_image, kn.mr, row_parts, row_part), cols = part_of(job.oc, unit, col_parts, col_part);
     if (tiles.begin >= tiles.end || cols.begin >= cols.end) return;
     const index_t mc = equal_block(tiles.end - tiles.begin, job.mc, kn.mr), nc = equal_block(cols.end - cols.begin, job.nc, unit);
     const index_t input_row = round_up(job.ic, panel_floor), product_row = round_up(nc, panel_floor);
+    struct corner {
+        index_t n, h, w;  // of a tile, in the output
+    };
+    const auto corner_of = [=](index_t tile) {
+        const index_t n = tile / each_image, at = tile % each_image;
+        return corner{n, at / each_row * m, at % each_row * m};
+    };
     for (index_t ic = tiles.begin; ic < tiles.end; ic += mc) {
         const index_t count = least(mc, tiles.end - ic);
         winograd_input_tile<T> in;
@@ -95,13 +89,12 @@ inline void winograd_task(const conv_job<T>& job, index_t row_part, index_t row_
         in.channels = job.ic;
         in.out_step = mc * input_row;
         for (index_t t = 0; t < count; ++t) {
-            const index_t row = (ic + t) / each_row, n = row / rows;
-            const index_t h0 = row % rows * m - job.y.pad, w0 = (ic + t) % each_row * m - job.x.pad;
+            const corner at = corner_of(ic + t);
             for (index_t i = 0; i < a; ++i) {
                 for (index_t j = 0; j < a; ++j) {
-                    const index_t h = h0 + i, w = w0 + j;
+                    const index_t h = at.h - job.y.pad + i, w = at.w - job.x.pad + j;
                     const bool inside = h >= 0 && h < job.y.in && w >= 0 && w < job.x.in;
-                    pixels[i * a + j] = inside ? job.input + n * job.in_n + h * job.in_h + w * job.in_w : job.zeros;
+                    pixels[i * a + j] = inside ? job.input + at.n * job.in_n + h * job.in_h + w * job.in_w : job.zeros;
                 }
             }
             in.out = input + t * input_row;
@@ -109,22 +102,11 @@ inline void winograd_task(const conv_job<T>& job, index_t row_part, index_t row_
         }
         for (index_t jc = cols.begin; jc < cols.end; jc += nc) {
             const index_t width = least(nc, cols.end - jc);
-            gemm_job<T> g;
-            g.kernel = &kn;
-            g.m = count;
-            g.n = width;
-            g.k = job.ic;
-            g.mc = job.mc;
-            g.kc = job.kc;
-            g.nc = job.nc;
+            gemm_job<T> g = product_of_channels(job, count, width);
             g.a_row_stride = input_row;
-            g.a_col_stride = 1;
             g.c_row_stride = product_row;
             g.c_col_stride = 1;
             g.c_size = static_cast<index_t>(sizeof(T));
-            g.l1 = job.l1;
-            g.far = job.far;
-            g.source = b_source::packed_beforehand;
             g.sums_in_c = job.ic > job.kc;
             g.plain = true;
             for (index_t e = 0; e < elements; ++e) {
@@ -141,29 +123,16 @@ inline void winograd_task(const conv_job<T>& job, index_t row_part, index_t row_
             for (index_t t = 0; t < count; ++t) {
                 out.in = products + t * product_row;
                 job.transforms->output[m / 4](out);
-                const index_t row = (ic + t) / each_row, n = row / rows, h0 = row % rows * m, w0 = (ic + t) % each_row * m;
-                const index_t wide = least(m, job.x.out - w0), high = least(m, job.y.out - h0);
-                void* out_rows[max_mr];                                                 // (m * m)
-                index_t row_numbers[max_mr];                                            // (m * m)
+                const corner at = corner_of(ic + t);
+                const index_t wide = least(m, job.x.out - at.w), high = least(m, job.y.out - at.h);
                 for (index_t i = 0; i < high; ++i) {
+                    void* out_rows[max_mr];                                             // (wide)
+                    index_t row_numbers[max_mr];                                        // (wide)
                     for (index_t j = 0; j < wide; ++j) {
-                        out_rows[i * wide + j] = job.out_at(n, h0 + i, w0 + j, jc);
-                        row_numbers[i * wide + j] = ((job.first_image + n) * job.y.out + h0 + i) * job.x.out + w0 + j;
+                        out_rows[j] = job.out_at(at.n, at.h + i, at.w + j, jc);
+                        row_numbers[j] = job.row_number(at.n, at.h + i, at.w + j);
                     }
-                }
-                finish_tile<T> ft;
-                ft.t_stride = product_row;
-                ft.out_stride = job.out_c;
-                ft.col = jc;
-                ft.cols = static_cast<int>(width);
-                ft.image_h = job.y.out;
-                ft.image_w = job.x.out;
-                ft.rows = static_cast<int>(wide);
-                for (index_t i = 0; i < high; ++i) {
-                    ft.t = sums + i * m * product_row;
-                    ft.out = out_rows + i * wide;
-                    ft.row = row_numbers + i * wide;
-                    job.finish(ft, job.epilogue);
+                    job.apply_stages(sums + i * m * product_row, product_row, wide, out_rows, row_numbers, jc, width);
                 }
             }
         }
